@@ -17,11 +17,13 @@ struct Request {
   std::string path;    // percent-decoded, without the query string
   std::string query;   // raw query string, without '?'
   std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::vector<std::pair<std::string, std::string>> headers;          // names in lower case
+  std::vector<std::pair<std::string, std::string>> path_parameters;  // of the route's {name} segments, percent-decoded
   std::string remote_address;
   std::shared_ptr<base::Cancel> cancel;  // requested when the client goes away or the server stops
 
   std::string_view Header(std::string_view lower_case_name) const;  // "" when absent
+  std::string_view PathParameter(std::string_view name) const;      // "" when absent
 };
 
 struct Response {
@@ -34,7 +36,8 @@ struct Response {
   static Response Json(int status, std::string body);
 };
 
-// Form parameters: of the query string, then (for form-encoded POST bodies) of the body; repeated keys keep their order.
+// Form parameters: of the query string, then (for form-encoded POST bodies) of the body; repeated keys keep their
+// order.
 class Parameters {
  public:
   // InvalidArgument when percent-encoding is broken.
