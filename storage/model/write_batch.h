@@ -8,6 +8,7 @@
 
 #include "storage/model/histogram.h"
 #include "storage/model/labels.h"
+#include "storage/model/write_result.h"
 
 namespace varve::model {
 
@@ -51,6 +52,9 @@ struct WriteBatch {
   std::vector<Exemplar> exemplars;
   std::vector<Metadata> metadata;
   std::deque<std::string> bodies;
+  // What the decoder left out of a message that is sound as a whole (a bad symbol reference, a bad exemplar). Whoever
+  // answers the sender merges this into the result of the write.
+  WriteResult refused;
 
   void Clear();  // keeps capacity
 };

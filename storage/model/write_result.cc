@@ -62,6 +62,7 @@ void WriteBatch::Clear() {
   exemplars.clear();
   metadata.clear();
   bodies.clear();
+  refused = WriteResult();
 }
 
 std::string_view ToString(MetricType type) {
