@@ -52,6 +52,12 @@ class Selection {
   virtual absl::Status Read(size_t i, SampleColumns* out) const = 0;
 };
 
+// A selection that can be merged with others of the same tenant: equal hashes are the same series.
+class HashedSelection : public Selection {
+ public:
+  virtual SeriesHash hash(size_t i) const = 0;
+};
+
 struct ExemplarSeries {
   Labels labels;
   std::vector<Exemplar> exemplars;  // ascending in time
