@@ -33,6 +33,8 @@ class Logger {
   void Info(std::string_view message, Fields fields = {}) const { Write(LogLevel::kInfo, message, fields); }
   void Warn(std::string_view message, Fields fields = {}) const { Write(LogLevel::kWarn, message, fields); }
   void Error(std::string_view message, Fields fields = {}) const { Write(LogLevel::kError, message, fields); }
+  // For lines whose fields cost something to make.
+  bool Enabled(LogLevel level) const { return level >= lowest_; }
   void Write(LogLevel level, std::string_view message, Fields fields) const;
   // A logger that adds a field to every line, for example {"component", "wal"}.
   Logger With(LogField field) const;
