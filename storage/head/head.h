@@ -14,16 +14,15 @@
 #include "storage/model/series_source.h"
 #include "storage/model/write_batch.h"
 #include "storage/model/write_result.h"
-
-namespace varve::model {
-class HashedSelection;  // a Selection that also tells the SeriesHash of each series
-}
+#include "storage/wal/format.h"
+#include "storage/wal/position.h"
 
 namespace varve::head {
 
 // Where a record stands in the shard's log, as one ordered number: segment << 32 | offset in it. 0 is before
 // everything.
 using LogPosition = uint64_t;
+inline LogPosition ToLogPosition(wal::Position p) { return p.segment << 32 | p.offset; }
 
 // Writes framed log records (wal/records.h), all or nothing. Returns once they are in the log.
 using WriteLog = std::function<absl::Status(std::string_view framed_records)>;
@@ -58,18 +57,6 @@ struct SlotInfo {
   uint64_t chain_position;  // of its newest sealed chunk; SealedLog::kNone when it has none
 };
 
-// Series one after the other, read on another thread while the head goes on: what a block is cut from.
-class CutReader {
- public:
-  virtual ~CutReader() = default;
-  virtual size_t size() const = 0;
-  // In order of label sets.
-  virtual model::Labels labels(size_t i) const = 0;
-  virtual model::SeriesHash hash(size_t i) const = 0;
-  // Everything sealed at positions in [floor, below) of the sealed log, and nothing else. DataLoss when bytes are bad.
-  virtual absl::Status Read(size_t i, model::SampleColumns* out) const = 0;
-};
-
 // Lives on its shard's thread; no method is thread-safe. What Select and Cut return may be read from any thread, and
 // must not outlive the SealedLog's folder (it keeps files alive, not the disk) but may outlive the head. Invariant:
 // within a series stored timestamps are distinct, however they arrived. Invariant: a sample can be read only once its
@@ -98,7 +85,7 @@ class Head {
   absl::Status LoadCheckpoint(std::string_view bytes);
   // `type` and `payload` are of a record of this tenant at `at`. What the checkpoint has already is skipped. DataLoss
   // when the record makes no sense; the head stays usable.
-  absl::Status Apply(uint8_t type, std::string_view payload, LogPosition at);
+  absl::Status Apply(wal::RecordType type, std::string_view payload, LogPosition at);
 
   // A checkpoint is taken in slices, so that writes go on in between. Append to `out` what the calls give, in order,
   // into one string or file; that is what LoadCheckpoint takes. `now`: position after the last record written to the
@@ -120,13 +107,15 @@ class Head {
   absl::StatusOr<model::SourceStats> SourceStats(size_t limit) const;
 
   // -- Cutting and forgetting -----------------------------------------------------------------------------------------
-  // A block is cut so: SealOlderThan in slices until it returns false; StartCut(below = sealed.end()); the caller reads
-  // the CutReader elsewhere, writes and publishes the block; then sealed.AdvanceFloor(below).
+  // A block is cut so: SealOlderThan in slices until it returns false; then, for all heads of the shard in one go,
+  // StartCut(below = sealed.end()); the caller reads what it gave elsewhere, writes and publishes the blocks; then
+  // sealed.AdvanceFloor(below).
   // Seals tails and side buffers whose oldest sample is before `t_ms`. Visits `series_max` slots from `cursor` on,
   // which it moves; false when the end was reached.
   bool SealOlderThan(int64_t t_ms, size_t series_max, size_t* cursor);
-  // The series that have sealed chunks in [floor, below).
-  std::unique_ptr<CutReader> StartCut(uint64_t below) const;
+  // The series that have sealed chunks in [floor, below) of the sealed log; Read gives all of these samples and no
+  // others. DataLoss when the bytes are bad.
+  std::unique_ptr<model::HashedSelection> StartCut(uint64_t below);
 
   // Seals and returns series that ended: their newest sample is a staleness marker, or older than now_ms - idle_ms. At
   // most `max` of them, from `cursor` on, which it moves (0 to begin; it wraps to 0 at the end).
