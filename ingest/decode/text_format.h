@@ -19,9 +19,9 @@ struct TextOptions {
 };
 
 // Appends one page to `batch`: a series per line in the order of the page, canonical labels in batch.bodies, HELP, TYPE
-// and UNIT as metadata, exemplars (OpenMetrics). Histograms and summaries are their lines, `_created` lines are ordinary
-// series, as Prometheus has it by default. Does not keep `page`. Any thread.
-// InvalidArgument with line number, what was expected and what was found; then the batch is fit for Clear() only.
+// and UNIT as metadata, exemplars (OpenMetrics). Histograms and summaries are their lines, `_created` lines are
+// ordinary series, as Prometheus has it by default. Does not keep `page`. Any thread. InvalidArgument with line number,
+// what was expected and what was found; then the batch is fit for Clear() only.
 absl::Status DecodeText(std::string_view page, const TextOptions& options, model::WriteBatch& batch);
 
 }  // namespace varve::decode

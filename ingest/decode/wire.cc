@@ -23,10 +23,14 @@ bool Wire::SkipNested(uint32_t tag, int depth) {
   uint32_t ignored32 = 0;
   std::string_view bytes;
   switch (tag & 7) {
-    case kVarint: return Varint(ignored);
-    case kFixed64: return Fixed(ignored);
-    case kBytes: return Bytes(bytes);
-    case kFixed32: return Fixed(ignored32);
+    case kVarint:
+      return Varint(ignored);
+    case kFixed64:
+      return Fixed(ignored);
+    case kBytes:
+      return Bytes(bytes);
+    case kFixed32:
+      return Fixed(ignored32);
     case kGroupBegin: {
       if (depth == 32) return Fail("groups nested too deeply");
       const uint32_t end_tag = (tag & ~7u) | kGroupEnd;
@@ -37,7 +41,8 @@ bool Wire::SkipNested(uint32_t tag, int depth) {
         if (!SkipNested(inner, depth + 1)) return false;
       }
     }
-    default: return Fail("unknown wire type");
+    default:
+      return Fail("unknown wire type");
   }
 }
 

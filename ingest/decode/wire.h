@@ -1,6 +1,6 @@
 #pragma once
-// Reading the protobuf wire format by hand. Every read checks bounds; the first fault stops everything and is remembered
-// with its place and field.
+// Reading the protobuf wire format by hand. Every read checks bounds; the first fault stops everything and is
+// remembered with its place and field.
 #include <cstdint>
 #include <cstring>
 #include <string_view>

@@ -6,9 +6,9 @@
 //   batch.bodies.emplace_back();
 //   RETURN_IF_ERROR(Uncompress(encoding, body, bytes_max, batch.bodies.back()));
 //   RETURN_IF_ERROR(DecodeWriteV1(batch.bodies.back(), seed, batch));
-// Any thread. InvalidArgument, with byte offset and field, when the bytes are no such message or hold more than the limits
-// below; then the batch is half filled and fit for Clear() only. What is wrong with a single series or exemplar is
-// left out and told in batch.refused.
+// Any thread. InvalidArgument, with byte offset and field, when the bytes are no such message or hold more than the
+// limits below; then the batch is half filled and fit for Clear() only. What is wrong with a single series or exemplar
+// is left out and told in batch.refused.
 #include <cstdint>
 #include <string_view>
 
@@ -25,8 +25,8 @@ inline constexpr size_t kHistogramsMax = 100'000;
 inline constexpr size_t kExemplarsMax = 100'000;
 inline constexpr size_t kMetadataMax = 100'000;
 inline constexpr size_t kSymbolsMax = 2'000'000;
-inline constexpr size_t kLabelsPerSeriesMax = 10'000;             // 2.0; the tenant's limit is judged later
-inline constexpr size_t kExpandedBytesMax = size_t{128} << 20;    // 2.0: symbols written out
+inline constexpr size_t kLabelsPerSeriesMax = 10'000;           // 2.0; the tenant's limit is judged later
+inline constexpr size_t kExpandedBytesMax = size_t{128} << 20;  // 2.0: symbols written out
 
 // prometheus.WriteRequest. A series' labels stay the sender's bytes, hashed as they are (HashLabels with `hash_seed`).
 absl::Status DecodeWriteV1(std::string_view message, uint64_t hash_seed, model::WriteBatch& batch);
