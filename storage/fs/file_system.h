@@ -11,7 +11,7 @@
 
 namespace varve::fs {
 
-// One file open for appending. One thread at a time.
+// One file open for appending. One thread at a time, but Sync may run beside the other calls.
 class AppendFile {
  public:
   virtual ~AppendFile() = default;  // closes; does not sync
@@ -20,10 +20,11 @@ class AppendFile {
   virtual absl::Status Sync() = 0;  // fdatasync
   // Cuts the file back to `size` bytes; later appends continue there.
   virtual absl::Status Truncate(uint64_t size) = 0;
-  virtual uint64_t size() const = 0;
+  virtual uint64_t size() const = 0;  // what the appends that succeeded have put there
 };
 
-// Read-only bytes of a whole file, mapped where the file system can. Any thread. Bytes stay valid as long as this lives.
+// Read-only bytes of a whole file, mapped where the file system can. Any thread. Bytes stay valid as long as this
+// lives.
 class MappedFile {
  public:
   virtual ~MappedFile() = default;
