@@ -99,12 +99,14 @@ class Index {
   // Ids run from 0 to pair_end(); those without series have empty bytes and need not be stored.
   PairId pair_end() const;
   std::string_view PairBytes(PairId pair) const;
-  // One id per label in canonical bytes (checked: InvalidArgument). Labels that BulkAdd does not use vanish there.
+  // One id per label in canonical bytes (checked: InvalidArgument). Until they are used they are listed without series;
+  // DropUnused, after the last BulkAdd, forgets those that no series has.
   absl::StatusOr<std::vector<PairId>> InternPairs(std::span<const std::string_view> labels);
   // Many series at once: slots ascending and free; series i has pairs[i == 0 ? 0 : ends[i - 1] .. ends[i]), in name
   // order. InvalidArgument (and nothing added) when an id is unknown, a slot is taken or out of order, or ends do not
   // ascend.
   absl::Status BulkAdd(std::span<const uint32_t> slots, std::span<const uint32_t> ends, std::span<const PairId> pairs);
+  void DropUnused();
 
   size_t BytesUsed() const;
   std::string DebugString() const;
