@@ -20,8 +20,13 @@ inline std::string_view FromAbsl(absl::string_view s) { return {s.data(), s.size
 
 inline void StrAppendPiece(std::string& out, std::string_view piece) { out += piece; }
 inline void StrAppendPiece(std::string& out, char piece) { out += piece; }
-inline void StrAppendPiece(std::string& out, bool piece) { out += piece ? "true" : "false"; }
+// A template, since a string literal would rather become a bool than a string_view.
+template <std::same_as<bool> T>
+void StrAppendPiece(std::string& out, T piece) {
+  out += piece ? "true" : "false";
+}
 template <std::integral T>
+  requires(!std::same_as<T, bool>)
 void StrAppendPiece(std::string& out, T piece) {
   char buffer[24];
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, piece).ptr);
