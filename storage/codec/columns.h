@@ -22,8 +22,8 @@ void EncodeTimes(std::span<const int64_t> times, std::string& out);
 // Appends to `out`; fails unless `bytes` is exactly one column.
 absl::Status DecodeTimes(std::string_view bytes, std::vector<int64_t>& out);
 
-// Doubles, 1 to kColumnMax. Sub-blocks of 128 choose among constant, linear (constant delta), decimal integers bit-packed
-// by frame of reference, delta or delta of delta with patched exceptions, sparse changes, XOR, and raw.
+// Doubles, 1 to kColumnMax. Sub-blocks of 128 choose among constant, linear (constant delta), decimal integers
+// bit-packed by frame of reference, delta or delta of delta with patched exceptions, sparse changes, XOR, and raw.
 void EncodeValues(std::span<const double> values, std::string& out);
 // Writes exactly `out.size()` values; the caller knows the count from the time column.
 absl::Status DecodeValues(std::string_view bytes, std::span<double> out);

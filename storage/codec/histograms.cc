@@ -6,6 +6,7 @@
 #include "storage/base/bytes.h"
 #include "storage/base/check.h"
 #include "storage/codec/columns.h"
+#include "storage/codec/values.h"
 
 namespace varve::codec {
 
@@ -47,22 +48,15 @@ bool SameLayout(const Histogram& a, const Histogram& b) {
                     model::SameBits);
 }
 
-// A column of any length, 0 included, preceded by nothing: whoever reads it knows the length. Its bytes are framed.
-void PutColumn(std::span<const double> values, std::string& out, std::string& scratch) {
+// A column of any length, 0 included; whoever reads it knows the length.
+void PutColumn(std::span<const double> values, std::string& out) {
   for (size_t at = 0; at < values.size(); at += kColumnMax) {
-    scratch.clear();
-    EncodeValues(values.subspan(at, std::min(kColumnMax, values.size() - at)), scratch);
-    base::PutBytes(out, scratch);
+    EncodeValues(values.subspan(at, std::min(kColumnMax, values.size() - at)), out);
   }
 }
 
 absl::Status TakeColumn(base::ByteReader& reader, std::span<double> out) {
-  for (size_t at = 0; at < out.size(); at += kColumnMax) {
-    const std::string_view bytes = reader.Bytes();
-    if (!reader.ok()) return Bad("histogram column is cut short");
-    RETURN_IF_ERROR(DecodeValues(bytes, out.subspan(at, std::min(kColumnMax, out.size() - at))));
-  }
-  return absl::OkStatus();
+  return TakeValues(reader, out) ? absl::OkStatus() : Bad("histogram column is malformed");
 }
 
 void PutSpans(const std::vector<Span>& spans, size_t buckets, std::string& out) {
@@ -91,19 +85,19 @@ bool TakeSpans(base::ByteReader& reader, std::vector<Span>& spans, std::vector<d
   return true;
 }
 
-void PutLayout(const Histogram& h, bool has_zero, std::string& out, std::string& scratch) {
+void PutLayout(const Histogram& h, bool has_zero, std::string& out) {
   const bool negative = !h.negative_spans.empty() || !h.negative_buckets.empty();
   const bool common = model::SameBits(h.zero_threshold, kThresholdCommon);
   base::PutU8(
       out, static_cast<uint8_t>((h.integer ? kInteger : 0) | (has_zero ? kHasZero : 0) | (negative ? kHasNegative : 0) |
                                 (h.custom_values.empty() ? 0 : kHasCustom) | (common ? kCommonThreshold : 0)));
   base::PutSigned(out, h.schema);
-  if (!common) PutColumn({&h.zero_threshold, 1}, out, scratch);
+  if (!common) PutColumn({&h.zero_threshold, 1}, out);
   PutSpans(h.positive_spans, h.positive_buckets.size(), out);
   if (negative) PutSpans(h.negative_spans, h.negative_buckets.size(), out);
   if (!h.custom_values.empty()) {
     base::PutVarint(out, h.custom_values.size());
-    PutColumn(h.custom_values, out, scratch);
+    PutColumn(h.custom_values, out);
   }
 }
 
@@ -132,14 +126,14 @@ absl::Status TakeLayout(base::ByteReader& reader, Histogram& h, bool& has_zero) 
 }
 
 // One histogram of a run of one: neighbouring buckets resemble each other, so they make a column.
-void PutRow(const Histogram& h, std::string& out, std::string& scratch) {
+void PutRow(const Histogram& h, std::string& out) {
   const bool has_zero = !model::SameBits(h.zero_count, 0.0);
-  PutLayout(h, has_zero, out, scratch);
-  PutColumn({&h.count, 1}, out, scratch);
-  PutColumn({&h.sum, 1}, out, scratch);
-  if (has_zero) PutColumn({&h.zero_count, 1}, out, scratch);
-  PutColumn(h.positive_buckets, out, scratch);
-  PutColumn(h.negative_buckets, out, scratch);
+  PutLayout(h, has_zero, out);
+  PutColumn({&h.count, 1}, out);
+  PutColumn({&h.sum, 1}, out);
+  if (has_zero) PutColumn({&h.zero_count, 1}, out);
+  PutColumn(h.positive_buckets, out);
+  PutColumn(h.negative_buckets, out);
 }
 
 absl::Status TakeRow(base::ByteReader& reader, bool has_zero, Histogram& h) {
@@ -169,7 +163,6 @@ absl::Status ForEachField(bool has_zero, size_t positive, size_t negative, Each 
 
 void EncodeHistograms(std::span<const std::shared_ptr<const Histogram>> histograms, std::string& out) {
   VARVE_CHECK(!histograms.empty() && histograms.size() <= kColumnMax);
-  std::string scratch;
   base::PutU8(out, kVersion);
   for (size_t at = 0; at < histograms.size();) {  // hints, run-length coded
     size_t end = at + 1;
@@ -185,17 +178,17 @@ void EncodeHistograms(std::span<const std::shared_ptr<const Histogram>> histogra
     while (end < limit && SameLayout(first, *histograms[end])) ++end;
     base::PutVarint(out, end - at);
     if (end - at == 1) {
-      PutRow(first, out, scratch);
+      PutRow(first, out);
     } else {
       bool has_zero = false;
       for (size_t i = at; i < end; ++i) has_zero |= !model::SameBits(histograms[i]->zero_count, 0.0);
-      PutLayout(first, has_zero, out, scratch);
+      PutLayout(first, has_zero, out);
       const absl::Status status = ForEachField(has_zero, first.positive_buckets.size(), first.negative_buckets.size(),
                                                [&](auto get) -> absl::Status {
                                                  column.clear();
                                                  for (size_t i = at; i < end; ++i)
                                                    column.push_back(get(*histograms[i]));
-                                                 PutColumn(column, out, scratch);
+                                                 PutColumn(column, out);
                                                  return absl::OkStatus();
                                                });
       VARVE_CHECK(status.ok());
@@ -248,9 +241,8 @@ absl::Status DecodeHistograms(std::string_view bytes, size_t count,
 }
 
 void EncodeHistogram(const Histogram& histogram, std::string& out) {
-  std::string scratch;
   base::PutU8(out, static_cast<uint8_t>(kVersion << 2 | static_cast<uint8_t>(histogram.hint)));
-  PutRow(histogram, out, scratch);
+  PutRow(histogram, out);
 }
 
 absl::StatusOr<Histogram> DecodeHistogram(std::string_view bytes) {

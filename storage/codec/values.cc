@@ -1,54 +1,308 @@
+#include "storage/codec/values.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
-#include "storage/base/bytes.h"
 #include "storage/base/check.h"
 #include "storage/codec/columns.h"
+#include "storage/codec/decimal.h"
+#include "storage/codec/ints.h"
 
 namespace varve::codec {
 
 namespace {
-constexpr size_t kBlock = 128;
-constexpr uint8_t kConstRaw = 0x1F, kRaw = 0xFF;
-
 absl::Status Bad() { return absl::DataLossError("value column is malformed"); }
+
+char FirstByte(Mode mode, int exponent) { return static_cast<char>(static_cast<int>(mode) << 5 | exponent); }
+
+// One way to write a sub-block. All integer plans share a scratch, which holds the integers of the last one made.
+struct BlockPlan {
+  Mode mode = Mode::kRaw;
+  bool bits = true;  // integers are bit patterns; else decimals
+  Decimals decimals;
+  IntPlan ints;
+  int trailing = 0, width = 0;  // kXor
+  size_t bytes = SIZE_MAX;
+};
+
+size_t ExceptionBytes(std::span<const double> values, const Decimals& decimals) {
+  if (decimals.exceptions == 0) return 0;
+  size_t bytes = 2 + decimals.exceptions;  // exponent byte, count, positions
+  for (size_t i = 0; i < decimals.exceptions; ++i) {
+    bytes += model::IsStaleNan(values[decimals.exception_at[i]]) ? 0 : 8;
+  }
+  return bytes;
+}
+
+// Exceptions that a sub-block of n values may have: past an eighth, other modes are shorter anyway.
+size_t ExceptionsMax(size_t n) { return std::max<size_t>(1, n / 8); }
+
+void TryDecimals(std::span<const double> values, int e, IntScratch& scratch, BlockPlan& best) {
+  BlockPlan plan;
+  if (!ToDecimals(values, e, ExceptionsMax(values.size()), scratch.x, plan.decimals)) return;
+  plan.ints = PlanInts(scratch, values.size(), false);
+  plan.mode = plan.ints.mode;
+  plan.bits = false;
+  plan.bytes = 1 + plan.ints.bytes + ExceptionBytes(values, plan.decimals);
+  if (plan.bytes < best.bytes) best = plan;
+}
+
+BlockPlan PlanBlock(std::span<const double> values, IntScratch& scratch) {
+  const size_t n = values.size();
+  BlockPlan best;
+  uint64_t any = 0;
+  uint64_t before = std::bit_cast<uint64_t>(values[0]);
+  for (size_t i = 1; i < n; ++i) {
+    const uint64_t bits = std::bit_cast<uint64_t>(values[i]);
+    any |= bits ^ before;
+    before = bits;
+  }
+  if (any == 0) {
+    best.mode = best.ints.mode = Mode::kConst;
+    best.bytes = 9;
+    if (const int e = LeastExponent(values[0], 0); e >= 0) {
+      int64_t m = 0;
+      ToMantissa(values[0], e, m);
+      scratch.x[0] = static_cast<uint64_t>(m);
+      const IntPlan ints = PlanInts(scratch, 1, false);
+      if (ints.bytes < 8) {
+        best.bits = false;
+        best.decimals.e = e;
+        best.bytes = 1 + ints.bytes;
+        best.ints = ints;
+      }
+    }
+    if (best.bits) scratch.x[0] = std::bit_cast<uint64_t>(values[0]);
+    best.ints.bytes = best.bytes - 1;
+    return best;
+  }
+  best.bytes = 1 + n * 8;
+  Exponents exponents;
+  if (FindExponents(values, ExceptionsMax(n), exponents)) {
+    TryDecimals(values, exponents.all, scratch, best);
+    if (exponents.most >= 0) TryDecimals(values, exponents.most, scratch, best);
+  }
+  // XOR costs next to nothing to weigh. Bit patterns as integers only where decimals came to little.
+  const int trailing = std::countr_zero(any), width = 64 - std::countl_zero(any) - trailing;
+  const size_t xor_bytes = 1 + 8 + 2 + PackedBytes(n - 1, width);
+  if (best.bits || best.bytes > 5 * n) {
+    for (size_t i = 0; i < n; ++i) scratch.x[i] = std::bit_cast<uint64_t>(values[i]);
+    BlockPlan plan;
+    plan.ints = PlanInts(scratch, n, true);
+    plan.mode = plan.ints.mode;
+    plan.bytes = 1 + plan.ints.bytes;
+    if (plan.bytes < best.bytes) best = plan;
+  }
+  if (xor_bytes < best.bytes) {
+    best = BlockPlan();
+    best.mode = Mode::kXor;
+    best.trailing = trailing;
+    best.width = width;
+    best.bytes = xor_bytes;
+  }
+  return best;
+}
+
+char* WriteExceptions(std::span<const double> values, const Decimals& decimals, char* p) {
+  *p++ = static_cast<char>(decimals.exceptions);
+  for (size_t i = 0; i < decimals.exceptions; ++i) {
+    const uint8_t at = decimals.exception_at[i];
+    *p++ = static_cast<char>(at | (model::IsStaleNan(values[at]) ? kStaleException : 0));
+  }
+  for (size_t i = 0; i < decimals.exceptions; ++i) {
+    const double v = values[decimals.exception_at[i]];
+    if (model::IsStaleNan(v)) continue;
+    std::memcpy(p, &v, 8);
+    p += 8;
+  }
+  return p;
+}
+
+char* WriteBlock(std::span<const double> values, const BlockPlan& plan, IntScratch& scratch, char* p) {
+  const size_t n = values.size();
+  if (plan.mode == Mode::kRaw) {
+    *p++ = FirstByte(Mode::kRaw, kBits);
+    std::memcpy(p, values.data(), n * 8);
+    return p + n * 8;
+  }
+  if (plan.mode == Mode::kXor) {
+    *p++ = FirstByte(Mode::kXor, kBits);
+    *p++ = static_cast<char>(plan.trailing);
+    *p++ = static_cast<char>(plan.width);
+    std::memcpy(p, values.data(), 8);
+    p += 8;
+    for (size_t i = 0; i + 1 < n; ++i) {
+      scratch.x[i] = (std::bit_cast<uint64_t>(values[i]) ^ std::bit_cast<uint64_t>(values[i + 1])) >> plan.trailing;
+    }
+    return PackInts(scratch.x, n - 1, 0, plan.width, p);
+  }
+  if (plan.bits) {
+    *p++ = FirstByte(plan.mode, kBits);
+    return WriteInts(plan.ints, scratch, n, true, p);
+  }
+  if (plan.decimals.exceptions == 0) {
+    *p++ = FirstByte(plan.mode, plan.decimals.e);
+    return WriteInts(plan.ints, scratch, n, false, p);
+  }
+  *p++ = FirstByte(plan.mode, kWithExceptions);
+  *p++ = static_cast<char>(plan.decimals.e);
+  return WriteExceptions(values, plan.decimals, WriteInts(plan.ints, scratch, n, false, p));
+}
+
+// Several plans may have been made since the best one: brings back its integers.
+void Restore(std::span<const double> values, const BlockPlan& plan, IntScratch& scratch) {
+  const size_t n = values.size();
+  if (plan.mode == Mode::kConst && plan.decimals.exceptions == 0) return;
+  if (plan.bits) {
+    for (size_t i = 0; i < n; ++i) scratch.x[i] = std::bit_cast<uint64_t>(values[i]);
+  } else {
+    Decimals same;
+    VARVE_CHECK(ToDecimals(values, plan.decimals.e, ExceptionsMax(n), scratch.x, same));
+  }
+  for (size_t i = 0; i + 1 < n; ++i) scratch.d[i] = scratch.x[i + 1] - scratch.x[i];
+  for (size_t i = 0; i + 2 < n; ++i) scratch.dd[i] = scratch.d[i + 1] - scratch.d[i];
+}
+
+// A sub-block taken apart.
+struct BlockView {
+  Mode mode = Mode::kRaw;
+  bool bits = true;
+  int e = 0, trailing = 0, width = 0;
+  IntView ints;
+  uint64_t first = 0;
+  std::string_view packed;  // kRaw, kXor
+  std::string_view exception_at, exceptions;
+};
+
+bool ParseBlock(base::ByteReader& reader, size_t n, BlockView& view) {
+  const uint8_t head = reader.U8();
+  view.mode = static_cast<Mode>(head >> 5);
+  int e = head & 31;
+  if (view.mode == Mode::kRaw || view.mode == Mode::kXor) {
+    if (e != kBits) return false;
+    if (view.mode == Mode::kRaw) {
+      view.packed = reader.Take(n * 8);
+      return reader.ok();
+    }
+    view.trailing = reader.U8();
+    view.width = reader.U8();
+    if (view.width > 64 || view.trailing > 63 || view.trailing + view.width > 64) return false;
+    view.first = reader.Fixed<uint64_t>();
+    view.packed = reader.Take(PackedBytes(n - 1, view.width));
+    return reader.ok();
+  }
+  const bool with_exceptions = e == kWithExceptions;
+  if (with_exceptions) e = reader.U8();
+  view.bits = !with_exceptions && e == kBits;
+  if (!view.bits && e > kExponentMax) return false;
+  view.e = e;
+  if (!ParseInts(reader, view.mode, n, view.bits, view.ints)) return false;
+  if (with_exceptions) {
+    view.exception_at = reader.Take(reader.U8());
+    size_t plain = 0;
+    for (const char at : view.exception_at) {
+      if ((static_cast<uint8_t>(at) & ~kStaleException) >= n) return false;
+      plain += (static_cast<uint8_t>(at) & kStaleException) == 0;
+    }
+    view.exceptions = reader.Take(plain * 8);
+  }
+  return reader.ok();
+}
+
+bool ExpandBlock(const BlockView& view, size_t n, const Kernels& kernels, const char* readable_end, double* out) {
+  uint64_t x[kBlock + kWritePad];
+  if (view.mode == Mode::kRaw) {
+    std::memcpy(out, view.packed.data(), n * 8);
+    return true;
+  }
+  if (view.mode == Mode::kXor) {
+    UnpackInts(view.packed, view.width, n - 1, kernels, readable_end, x);
+    uint64_t bits = view.first;
+    out[0] = std::bit_cast<double>(bits);
+    for (size_t i = 1; i < n; ++i) out[i] = std::bit_cast<double>(bits ^= x[i - 1] << view.trailing);
+    return true;
+  }
+  if (view.mode == Mode::kConst && view.exception_at.empty()) {
+    const double v = view.bits ? std::bit_cast<double>(view.ints.first)
+                               : static_cast<double>(static_cast<int64_t>(view.ints.first)) / kPowersOfTen[view.e];
+    std::fill_n(out, n, v);
+    return true;
+  }
+  uint64_t add = 0;
+  if (!ExpandInts(view.ints, n, view.bits, kernels, readable_end, x, add)) return false;
+  if (view.bits) {
+    for (size_t i = 0; i < n; ++i) out[i] = std::bit_cast<double>(x[i] + add);
+    return true;
+  }
+  kernels.to_double(x, n, add, kPowersOfTen[view.e], out);
+  const char* raw = view.exceptions.data();
+  for (const char byte : view.exception_at) {
+    const auto at = static_cast<uint8_t>(byte);
+    if ((at & kStaleException) != 0) {
+      out[at & ~kStaleException] = model::StaleNan();
+    } else {
+      std::memcpy(&out[at], raw, 8);
+      raw += 8;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 void EncodeValues(std::span<const double> values, std::string& out) {
   VARVE_CHECK(!values.empty() && values.size() <= kColumnMax);
+  IntScratch scratch;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
-    const bool constant =
-        std::all_of(block.begin(), block.end(), [&](double v) { return model::SameBits(v, block[0]); });
-    base::PutU8(out, constant ? kConstRaw : kRaw);
-    for (const double v : constant ? block.first(1) : block) base::PutFixed(out, v);
+    const BlockPlan plan = PlanBlock(block, scratch);
+    if (plan.mode != Mode::kRaw && plan.mode != Mode::kXor) Restore(block, plan, scratch);
+    const size_t size = out.size();
+    out.resize(size + plan.bytes);
+    char* p = out.data() + size;
+    // The plan's size is what chose the mode; were it wrong, the bytes would overrun.
+    VARVE_CHECK(WriteBlock(block, plan, scratch, p) == p + plan.bytes);
   }
 }
 
-absl::Status DecodeValuesRange(std::string_view bytes, size_t count, size_t begin, std::span<double> out) {
-  if (count > kColumnMax || begin > count || out.size() > count - begin) return Bad();
-  base::ByteReader reader(bytes);
-  for (size_t at = 0; at < begin + out.size(); at += kBlock) {
-    const size_t n = std::min(kBlock, count - at);
-    const uint8_t mode = reader.U8();
-    if (!reader.ok() || (mode != kConstRaw && mode != kRaw)) return Bad();
-    for (size_t i = 0; i < n; ++i) {
-      static_assert(std::endian::native == std::endian::little);
-      const size_t to = mode == kConstRaw ? n : i + 1;
-      const double v = reader.Fixed<double>();
-      for (; i < to; ++i) {
-        if (at + i >= begin && at + i - begin < out.size()) out[at + i - begin] = v;
-      }
-      --i;
-    }
+bool TakeValues(base::ByteReader& reader, std::span<double> out, const Kernels& kernels) {
+  const char* const end = reader.position() + reader.left();
+  for (size_t at = 0; at < out.size(); at += kBlock) {
+    const size_t n = std::min(kBlock, out.size() - at);
+    BlockView view;
+    if (!ParseBlock(reader, n, view) || !ExpandBlock(view, n, kernels, end, out.data() + at)) return false;
   }
-  if (!reader.ok() || (begin + out.size() == count && !reader.AtEnd())) return Bad();
-  return absl::OkStatus();
+  return true;
 }
 
 absl::Status DecodeValues(std::string_view bytes, std::span<double> out) {
-  return DecodeValuesRange(bytes, out.size(), 0, out);
+  base::ByteReader reader(bytes);
+  if (out.empty() || out.size() > kColumnMax || !TakeValues(reader, out) || !reader.AtEnd()) return Bad();
+  return absl::OkStatus();
+}
+
+absl::Status DecodeValuesRange(std::string_view bytes, size_t count, size_t begin, std::span<double> out) {
+  if (count == 0 || count > kColumnMax || begin > count || out.size() > count - begin) return Bad();
+  base::ByteReader reader(bytes);
+  const char* const readable_end = bytes.data() + bytes.size();
+  const Kernels& kernels = BestKernels();
+  const size_t end = begin + out.size();
+  for (size_t at = 0; at < end; at += kBlock) {
+    const size_t n = std::min(kBlock, count - at);
+    BlockView view;
+    if (!ParseBlock(reader, n, view)) return Bad();
+    if (at + n <= begin) continue;
+    if (at >= begin && at + n <= end) {
+      if (!ExpandBlock(view, n, kernels, readable_end, out.data() + (at - begin))) return Bad();
+      continue;
+    }
+    double whole[kBlock];
+    if (!ExpandBlock(view, n, kernels, readable_end, whole)) return Bad();
+    const size_t from = std::max(at, begin), to = std::min(at + n, end);
+    std::copy(whole + (from - at), whole + (to - at), out.data() + (from - begin));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace varve::codec

@@ -1,0 +1,156 @@
+#include "storage/codec/kernels.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace varve::codec {
+
+namespace {
+static_assert(std::endian::native == std::endian::little, "packed bytes are little-endian");
+
+uint64_t Load(const char* p) {
+  uint64_t v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+void UnpackPlain(const char* packed, int width, size_t n, uint64_t* out) {
+  const auto w = static_cast<size_t>(width);
+  const uint64_t mask = w == 64 ? ~uint64_t{0} : (uint64_t{1} << w) - 1;
+  if (w <= 56) {
+    for (size_t i = 0, bit = 0; i < n; ++i, bit += w) out[i] = (Load(packed + (bit >> 3)) >> (bit & 7)) & mask;
+    return;
+  }
+  for (size_t i = 0, bit = 0; i < n; ++i, bit += w) {  // may span nine bytes
+    const size_t shift = bit & 7;
+    uint64_t v = Load(packed + (bit >> 3)) >> shift;
+    if (shift != 0) v |= static_cast<uint64_t>(static_cast<uint8_t>(packed[(bit >> 3) + 8])) << (64 - shift);
+    out[i] = v & mask;
+  }
+}
+
+void PrefixSumPlain(uint64_t* x, size_t n, uint64_t carry, uint64_t step) {
+  for (size_t i = 0; i < n; ++i) x[i] = carry += x[i] + step;
+}
+
+void ToDoublePlain(const uint64_t* x, size_t n, uint64_t add, double divisor, double* out) {
+  if (divisor == 1) {
+    for (size_t i = 0; i < n; ++i) out[i] = static_cast<double>(static_cast<int64_t>(x[i] + add));
+  } else {
+    for (size_t i = 0; i < n; ++i) out[i] = static_cast<double>(static_cast<int64_t>(x[i] + add)) / divisor;
+  }
+}
+
+#if defined(__x86_64__)
+#define VARVE_AVX2 __attribute__((target("avx2")))
+
+VARVE_AVX2 void UnpackAvx2(const char* packed, int width, size_t n, uint64_t* out) {
+  if (width > 56) return UnpackPlain(packed, width, n, out);
+  // Eight values are `width` bytes, so where each begins, modulo bytes, is the same in every round.
+  const int w = width;
+  const __m256i mask = _mm256_set1_epi64x((int64_t{1} << w) - 1);
+  if (w <= 15) {  // four values and an offset of at most 4 bits fit one load
+    const int a = 4 * w & 7, at = 4 * w >> 3;
+    const __m256i shift0 = _mm256_set_epi64x(3 * w, 2 * w, w, 0);
+    const __m256i shift1 = _mm256_add_epi64(shift0, _mm256_set1_epi64x(a));
+    for (size_t i = 0; i < n; i += 8, packed += w) {
+      const __m256i v0 = _mm256_set1_epi64x(static_cast<int64_t>(Load(packed)));
+      const __m256i v1 = _mm256_set1_epi64x(static_cast<int64_t>(Load(packed + at)));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_and_si256(_mm256_srlv_epi64(v0, shift0), mask));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i + 4),
+                          _mm256_and_si256(_mm256_srlv_epi64(v1, shift1), mask));
+    }
+    return;
+  }
+  if (w <= 29) {  // two values and an offset of at most 6 bits
+    const int b1 = 2 * w, b2 = 4 * w, b3 = 6 * w;
+    const __m256i shift0 = _mm256_set_epi64x((b1 & 7) + w, b1 & 7, w, 0);
+    const __m256i shift1 = _mm256_set_epi64x((b3 & 7) + w, b3 & 7, (b2 & 7) + w, b2 & 7);
+    const int at1 = b1 >> 3, at2 = b2 >> 3, at3 = b3 >> 3;
+    for (size_t i = 0; i < n; i += 8, packed += w) {
+      const __m256i v0 = _mm256_set_m128i(_mm_set1_epi64x(static_cast<int64_t>(Load(packed + at1))),
+                                          _mm_set1_epi64x(static_cast<int64_t>(Load(packed))));
+      const __m256i v1 = _mm256_set_m128i(_mm_set1_epi64x(static_cast<int64_t>(Load(packed + at3))),
+                                          _mm_set1_epi64x(static_cast<int64_t>(Load(packed + at2))));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_and_si256(_mm256_srlv_epi64(v0, shift0), mask));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i + 4),
+                          _mm256_and_si256(_mm256_srlv_epi64(v1, shift1), mask));
+    }
+    return;
+  }
+  int at[8], shift[8];
+  for (int k = 0; k < 8; ++k) at[k] = k * w >> 3, shift[k] = k * w & 7;
+  const __m256i shift0 = _mm256_set_epi64x(shift[3], shift[2], shift[1], shift[0]);
+  const __m256i shift1 = _mm256_set_epi64x(shift[7], shift[6], shift[5], shift[4]);
+  const auto load = [&](int k) __attribute__((always_inline)) { return static_cast<int64_t>(Load(packed + at[k])); };
+  for (size_t i = 0; i < n; i += 8, packed += w) {
+    const __m256i v0 = _mm256_set_epi64x(load(3), load(2), load(1), load(0));
+    const __m256i v1 = _mm256_set_epi64x(load(7), load(6), load(5), load(4));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), _mm256_and_si256(_mm256_srlv_epi64(v0, shift0), mask));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i + 4), _mm256_and_si256(_mm256_srlv_epi64(v1, shift1), mask));
+  }
+}
+
+VARVE_AVX2 void PrefixSumAvx2(uint64_t* x, size_t n, uint64_t carry, uint64_t step) {
+  __m256i sum = _mm256_set1_epi64x(static_cast<int64_t>(carry));
+  const __m256i steps = _mm256_set1_epi64x(static_cast<int64_t>(step));
+  const __m256i zero = _mm256_setzero_si256();
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    __m256i v = _mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), steps);
+    v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half: a, a+b | c, c+d
+    // The low half's total joins the high half.
+    const __m256i low = _mm256_blend_epi32(zero, _mm256_permute4x64_epi64(v, 0x55), 0xF0);
+    v = _mm256_add_epi64(v, low);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(x + i), _mm256_add_epi64(v, sum));
+    sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(v, 0xFF));
+  }
+  carry = static_cast<uint64_t>(_mm256_extract_epi64(sum, 0));
+  for (; i < n; ++i) x[i] = carry += x[i] + step;
+}
+
+VARVE_AVX2 void ToDoubleAvx2(const uint64_t* x, size_t n, uint64_t add, double divisor, double* out) {
+  // The low 32 bits become 2^52 + low, the high ones 2^84 + 2^63 + high * 2^32; both are exact, and so is the
+  // difference of the constants, therefore the one rounding is that of the last addition: as in a scalar conversion.
+  const __m256i low_magic = _mm256_set1_epi64x(0x4330000000000000);
+  const __m256i high_magic = _mm256_set1_epi64x(0x4530000080000000);
+  const __m256d both_magic = _mm256_castsi256_pd(_mm256_set1_epi64x(0x4530000080100000));
+  const __m256i adds = _mm256_set1_epi64x(static_cast<int64_t>(add));
+  const auto convert = [&](size_t i) __attribute__((always_inline, target("avx2"))) {
+    const __m256i v = _mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), adds);
+    const __m256i low = _mm256_blend_epi32(low_magic, v, 0x55);
+    const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(v, 32), high_magic);
+    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), both_magic), _mm256_castsi256_pd(low));
+  };
+  size_t i = 0;
+  if (divisor == 1) {
+    for (; i + 4 <= n; i += 4) _mm256_storeu_pd(out + i, convert(i));
+  } else {
+    const __m256d divisors = _mm256_set1_pd(divisor);
+    for (; i + 4 <= n; i += 4) _mm256_storeu_pd(out + i, _mm256_div_pd(convert(i), divisors));
+  }
+  ToDoublePlain(x + i, n - i, add, divisor, out + i);
+}
+#endif
+}  // namespace
+
+const Kernels& PlainKernels() {
+  static constexpr Kernels kPlain{UnpackPlain, PrefixSumPlain, ToDoublePlain};
+  return kPlain;
+}
+
+const Kernels& BestKernels() {
+#if defined(__x86_64__)
+  static constexpr Kernels kAvx2{UnpackAvx2, PrefixSumAvx2, ToDoubleAvx2};
+  static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0;
+  if (has_avx2) return kAvx2;
+#endif
+  return PlainKernels();
+}
+
+}  // namespace varve::codec
