@@ -242,6 +242,39 @@ bool IsClassicName(std::string_view name, bool colon) {
 bool IsClassicMetricName(std::string_view name) { return IsClassicName(name, true); }
 bool IsClassicLabelName(std::string_view name) { return IsClassicName(name, false); }
 
+bool IsCanonical(std::string_view wire) {
+  const char* p = wire.data();
+  const char* const end = p + wire.size();
+  // A length of one or two bytes in minimal form; longer labels are rare enough to go the slow way.
+  const auto length = [&](size_t* v) {
+    if (p == end) return false;
+    *v = static_cast<uint8_t>(*p++);
+    if (*v < 0x80) return true;
+    if (p == end) return false;
+    const auto high = static_cast<uint8_t>(*p++);
+    *v = (*v & 0x7F) | static_cast<size_t>(high) << 7;
+    return high < 0x80 && high > 0;
+  };
+  std::string_view last;
+  while (p != end) {
+    size_t size = 0;
+    size_t name_size = 0;
+    size_t value_size = 0;
+    if (*p++ != kFieldOne || !length(&size) || size > static_cast<size_t>(end - p)) return false;
+    const char* const label_end = p + size;
+    if (p == label_end || *p++ != kFieldOne || !length(&name_size)) return false;
+    if (name_size == 0 || p > label_end || name_size >= static_cast<size_t>(label_end - p)) return false;
+    const std::string_view name(p, name_size);
+    p += name_size;
+    if (*p++ != kFieldTwo || p >= label_end || !length(&value_size)) return false;
+    if (value_size == 0 || p + value_size != label_end) return false;
+    p = label_end;
+    if (!last.empty() && !(last < name)) return false;
+    last = name;
+  }
+  return true;
+}
+
 SeriesHash HashLabels(std::string_view canonical, uint64_t seed) {
   const XXH128_hash_t hash = XXH3_128bits_withSeed(canonical.data(), canonical.size(), seed);
   return {hash.low64, hash.high64};
