@@ -241,7 +241,7 @@ class Session : public std::enable_shared_from_this<Session> {
   };
 
   Awaitable<void> Run() {
-    bool keep = true;
+    bool keep = true, unread = false;
     while (keep && !forced_) {
       phase_ = Phase::kIdle;
       deadline_ms_ = SteadyMs() + shared_.config.idle_timeout_ms;
@@ -261,11 +261,12 @@ class Session : public std::enable_shared_from_this<Session> {
       if (incoming.refusal != 0) {
         shared_.bodies->Release(incoming.charged);
         if (incoming.refusal > 0 && !forced_) co_await Refuse(incoming);
+        unread = true;
         break;
       }
       keep = co_await Answer(incoming);
     }
-    if (!forced_) co_await Linger();
+    if (!forced_) co_await Close(unread || buffer_.size() > 0);
   }
 
   void SkipEmptyLines() {  // RFC 9112 2.2: be lenient between requests
@@ -549,12 +550,12 @@ class Session : public std::enable_shared_from_this<Session> {
     co_return !ec;
   }
 
-  // Reads on for a moment after the last answer, so that unread bytes do not make the kernel reset the connection and
-  // throw the answer away.
-  Awaitable<void> Linger() {
+  // Where bytes may be left unread, reads on for a moment after the last answer: the kernel would reset the connection
+  // and throw the answer away.
+  Awaitable<void> Close(bool linger) {
     error_code ec;
     socket_.shutdown(tcp::socket::shutdown_send, ec);
-    if (ec || phase_ == Phase::kIdle) co_return;
+    if (ec || !linger) co_return;
     phase_ = Phase::kLingering;
     deadline_ms_ = SteadyMs() + kLingerMs;
     buffer_.clear();
