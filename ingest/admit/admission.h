@@ -18,8 +18,7 @@ inline constexpr size_t kUnitBytesMax = 256;
 class Admission : public model::SeriesGate {
  public:
   explicit Admission(const model::Limits& limits) : limits_(limits) {}
-  bool Admit(model::LabelsView labels, uint64_t active_series, uint64_t samples,
-             model::WriteResult& result) override;
+  bool Admit(model::LabelsView labels, uint64_t active_series, uint64_t samples, model::WriteResult& result) override;
 
  private:
   const model::Limits limits_;

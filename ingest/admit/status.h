@@ -32,8 +32,9 @@ struct Answer {
 // 204 when everything was stored, else 400 with a JSON body that counts both parts and says for each reason which knob
 // decides it. Never 2xx with something missing, never 5xx for something that stays wrong.
 Answer AnswerWrite(const model::WriteResult& result, const model::Limits& limits, int version);
-// For a request of which nothing was stored: InvalidArgument 400, ResourceExhausted 413 (too large), Unimplemented 415,
-// Unavailable 503 and DeadlineExceeded 503 with Retry-After, everything else 500.
+// For a request of which nothing was stored. What stays wrong is 4xx: InvalidArgument 400, OutOfRange 413 (body too
+// large), Unimplemented 415, Unauthenticated 401, Cancelled 499. What may pass is 5xx, so that the sender tries again:
+// Unavailable, ResourceExhausted, DeadlineExceeded and Aborted 503 with Retry-After, everything else 500.
 Answer AnswerError(const absl::Status& status, int version);
 
 }  // namespace varve::admit

@@ -14,7 +14,7 @@ namespace varve::decode {
 namespace {
 
 absl::Status TooLarge(Encoding encoding, size_t seen, size_t bytes_max) {
-  return absl::ResourceExhaustedError(base::StrCat("the body (", ToString(encoding), ") holds ", seen,
+  return absl::OutOfRangeError(base::StrCat("the body (", ToString(encoding), ") holds ", seen,
                                                    " bytes or more uncompressed, the limit is ", bytes_max));
 }
 absl::Status Corrupt(Encoding encoding, size_t body_bytes, std::string_view why) {
