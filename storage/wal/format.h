@@ -27,6 +27,11 @@ enum class RecordType : uint8_t {
   kMetadata = 6,
   kForget = 7,
 };
+// Flags of a group of float samples.
+inline constexpr uint8_t kGroupSharesTime = 1;     // one time for the group, as opposed to one per sample
+inline constexpr uint8_t kGroupHasStartTimes = 2;  // a start time per sample
+inline constexpr uint8_t kGroupFlagsKnown = 3;
+
 std::string_view ToString(RecordType type);  // "tenant", ...; "unknown" for numbers that this version does not know
 
 // The checksum in a record's header: over size, type and payload.

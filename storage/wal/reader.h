@@ -53,8 +53,10 @@ class Reader {
  private:
   Reader(fs::FileSystem& fs, std::string folder, Position from, std::string quarantine_folder);
   bool OpenNextSegment();
-  size_t FindRecord(size_t begin) const;
-  void ReportDamage(size_t begin, size_t end, std::string reason);
+  void OpenSegment(uint64_t segment);
+  void StepOverDamage(std::string reason);
+  size_t FindRecord(size_t begin);
+  void ReportDamage(uint64_t offset, uint64_t bytes, std::string reason);
 
   fs::FileSystem& fs_;
   const std::string folder_;
@@ -67,6 +69,7 @@ class Reader {
   std::string_view bytes_;
   size_t at_ = 0;
   size_t forgotten_ = 0;
+  uint64_t search_budget_ = 0;  // bytes that looking for records in this segment may still check
   ReadReport report_;
 };
 

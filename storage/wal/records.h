@@ -35,6 +35,8 @@ class RecordBuilder {
   RecordBuilder(const RecordBuilder&) = delete;
   RecordBuilder& operator=(const RecordBuilder&) = delete;
 
+  // Items are at most 16 MiB each (names, labels, encoded histograms, help texts): limits elsewhere keep them far
+  // below.
   void Begin();  // forgets what was built; keeps capacity
   void AddTenant(TenantRef ref, std::string_view name);
   // `labels` are copied. Canonical, as LabelsView promises.

@@ -17,6 +17,9 @@ namespace varve::wal {
 
 struct WriterConfig {
   uint64_t segment_bytes = 64u << 20u;  // a segment that has reached this size is followed by another
+  // Numbers of new segments begin here at least: the segment of the checkpoint's position, so that a log whose files
+  // are all gone does not count up again from below what the checkpoint says it contains.
+  uint64_t first_segment = 1;
   absl::Status Validate() const;
 };
 
@@ -59,7 +62,7 @@ class Writer {
   // The next write starts a new segment. Position() is then at that segment, so a checkpoint taken now allows
   // DropBefore(position().segment) once it is on disk.
   void Rotate();
-  // Removes segments with smaller numbers, whoever wrote them. The current one stays in any case.
+  // Removes segments with smaller numbers, whoever wrote them. The newest stays in any case.
   absl::Status DropBefore(uint64_t segment);
 
   Position position() const;                 // where the next record will begin
@@ -73,6 +76,9 @@ class Writer {
     std::string path;
     uint64_t number = 0;
     std::shared_ptr<fs::AppendFile> file;
+  };
+  struct Closed {
+    uint64_t number = 0, bytes = 0;
   };
   Writer(fs::FileSystem& fs, std::string folder, WriterConfig config, const base::Clock& clock, WriterMetrics& metrics);
   absl::Status StartSegment();
@@ -93,7 +99,7 @@ class Writer {
   Position position_ ABSL_GUARDED_BY(mu_);
   Position synced_ ABSL_GUARDED_BY(mu_);
   std::optional<Position> doubtful_ ABSL_GUARDED_BY(mu_);
-  std::vector<fs::FileInfo> closed_ ABSL_GUARDED_BY(mu_);  // segments on disk other than the current one
+  std::vector<Closed> closed_ ABSL_GUARDED_BY(mu_);  // segments on disk other than the current one
 };
 
 }  // namespace varve::wal
