@@ -1,10 +1,11 @@
 #pragma once
-// The syntax tree of a PromQL expression, as written: no rewriting, so that it prints back to the same meaning. Nodes are
-// immutable after parsing and owned by their parents.
+// The syntax tree of a PromQL expression, as written: no rewriting, so that it prints back to the same meaning. Nodes
+// are immutable after parsing and owned by their parents.
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "storage/model/matcher.h"
@@ -21,7 +22,16 @@ struct PositionRange {
 };
 
 enum class NodeKind : uint8_t {
-  kNumber, kString, kVectorSelector, kMatrixSelector, kSubquery, kUnary, kBinary, kAggregate, kCall, kParen
+  kNumber,
+  kString,
+  kVectorSelector,
+  kMatrixSelector,
+  kSubquery,
+  kUnary,
+  kBinary,
+  kAggregate,
+  kCall,
+  kParen
 };
 
 struct Expr {
@@ -29,14 +39,28 @@ struct Expr {
   virtual ~Expr() = default;
   const NodeKind kind;
   PositionRange position;
+  int32_t depth = 1;       // of the tree below, itself included; bounded by the parser
   ValueType type() const;  // static type of the result
 };
 using ExprPtr = std::unique_ptr<Expr>;
 
 enum class BinaryOp : uint8_t {
-  kAdd, kSub, kMul, kDiv, kMod, kPow, kAtan2,
-  kEqual, kNotEqual, kLess, kGreater, kLessEqual, kGreaterEqual,
-  kAnd, kOr, kUnless,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kPow,
+  kAtan2,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kGreater,
+  kLessEqual,
+  kGreaterEqual,
+  kAnd,
+  kOr,
+  kUnless,
   kTrimUpper,  // </
   kTrimLower   // >/
 };
@@ -44,9 +68,23 @@ std::string_view ToString(BinaryOp op);
 bool IsComparison(BinaryOp op);
 bool IsSetOperator(BinaryOp op);
 
-// A duration that is computed when the query runs: `step()`, `range()`, `min_of`, `max_of`, arithmetic over durations and
-// numbers. Null pointers where only a literal was written.
-enum class DurationOp : uint8_t { kLiteral, kStep, kRange, kAdd, kSub, kMul, kDiv, kMod, kPow, kNegate, kPlus, kMinOf, kMaxOf };
+// A duration that is computed when the query runs: `step()`, `range()`, `min_of`, `max_of`, arithmetic over durations
+// and numbers. Null pointers where only a literal was written.
+enum class DurationOp : uint8_t {
+  kLiteral,
+  kStep,
+  kRange,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kPow,
+  kNegate,
+  kPlus,
+  kMinOf,
+  kMaxOf
+};
 struct DurationExpr {
   DurationOp op = DurationOp::kLiteral;
   double literal_seconds = 0;
@@ -68,7 +106,7 @@ struct StringLiteral : Expr {
 };
 
 enum class AtKind : uint8_t { kNone, kTimestamp, kStart, kEnd };
-struct Modifiers {  // of a selector or subquery
+struct Modifiers {        // of a selector or subquery
   int64_t offset_ms = 0;  // as written (positive looks back)
   std::unique_ptr<DurationExpr> offset_expr;
   AtKind at = AtKind::kNone;
@@ -77,7 +115,7 @@ struct Modifiers {  // of a selector or subquery
 
 struct VectorSelector : Expr {
   VectorSelector() : Expr(NodeKind::kVectorSelector) {}
-  std::string name;  // written before the braces or alone; "" when only in the braces
+  std::string name;                      // written before the braces or alone; "" when only in the braces
   std::vector<model::Matcher> matchers;  // with the one for __name__ if there is a name
   Modifiers modifiers;
   bool anchored = false, smoothed = false;  // extended range selectors
@@ -109,7 +147,7 @@ struct Unary : Expr {
 enum class Cardinality : uint8_t { kOneToOne, kManyToOne, kOneToMany, kManyToMany };
 struct VectorMatching {
   Cardinality cardinality = Cardinality::kOneToOne;
-  bool on = false;  // on(...), else ignoring(...)
+  bool on = false;               // on(...), else ignoring(...)
   bool explicit_labels = false;  // on or ignoring was written
   std::vector<std::string> labels;
   std::vector<std::string> include;  // group_left(...) / group_right(...)
@@ -126,7 +164,20 @@ struct Binary : Expr {
 };
 
 enum class AggregateOp : uint8_t {
-  kSum, kAvg, kCount, kMin, kMax, kGroup, kStddev, kStdvar, kTopK, kBottomK, kCountValues, kQuantile, kLimitK, kLimitRatio
+  kSum,
+  kAvg,
+  kCount,
+  kMin,
+  kMax,
+  kGroup,
+  kStddev,
+  kStdvar,
+  kTopK,
+  kBottomK,
+  kCountValues,
+  kQuantile,
+  kLimitK,
+  kLimitRatio
 };
 std::string_view ToString(AggregateOp op);
 

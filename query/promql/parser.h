@@ -8,8 +8,8 @@
 
 namespace varve::promql {
 
-// A whole expression, type-checked. InvalidArgument: "<line>:<column>: parse error: <text>" with Prometheus' words where
-// tools match on them; columns count bytes from 1. Nesting is bounded, so that no input overflows the stack.
+// A whole expression, type-checked. InvalidArgument: "<line>:<column>: parse error: <text>" with Prometheus' words
+// where tools match on them; columns count bytes from 1. Nesting is bounded, so that no input overflows the stack.
 absl::StatusOr<ExprPtr> Parse(std::string_view text, const Options& options = {});
 
 // A selector alone, as match[] has it: name{...}; InvalidArgument as above.
@@ -25,6 +25,8 @@ std::string Print(const Expr& expr);
 // With line breaks and two spaces of indentation where a line would exceed 100 columns (Prometheus' format_query).
 std::string PrettyPrint(const Expr& expr);
 ExprPtr Clone(const Expr& expr);
+// The same meaning: positions, spelling of numbers and order of matchers do not count.
+bool Equal(const Expr& a, const Expr& b);
 
 // "1:5" of a byte offset in `text`.
 std::string LineColumn(std::string_view text, int32_t offset);
