@@ -53,42 +53,32 @@ int LeastExponent(double v, int from) {
   return e;
 }
 
-size_t FirstInexact(std::span<const double> values, int e) {
-  const double power = kPowersOfTen[e];
-  const double* v = values.data();
-  const size_t n = values.size();
+namespace {
+// The first value that is no decimal with e digits; the size when all are.
+size_t FirstInexact(std::span<const double> values, int e, const Kernels& kernels) {
   size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    uint64_t different = 0, large = 0;
-    for (size_t k = 0; k < 8; ++k) {
-      const double scaled = v[i + k] * power;
-      const double back = ((scaled + kMagic) - kMagic) / power;
-      different |= std::bit_cast<uint64_t>(back) ^ std::bit_cast<uint64_t>(v[i + k]);
-      large |= scaled > -kMagicRange && scaled < kMagicRange ? 0 : 1;
-    }
-    if ((different | large) != 0) break;
-  }
-  for (; i < n; ++i) {
+  while (true) {
+    i += kernels.count_exact(values.data() + i, values.size() - i, kPowersOfTen[e]);
+    const size_t end = std::min(values.size(), i + 8);
     int64_t m;
-    if (!ToMantissa(v[i], e, m)) break;
+    for (; i < end; ++i) {
+      if (!ToMantissa(values[i], e, m)) return i;
+    }
+    if (i == values.size()) return i;
   }
-  return i;
+}
+}  // namespace
+
+bool ToSmallDecimals(std::span<const double> values, int e, uint64_t* m, Decimals& out, const Kernels& kernels) {
+  out.e = e;
+  out.exceptions = 0;
+  return kernels.to_integers(values.data(), values.size(), kPowersOfTen[e], m);
 }
 
 bool ToDecimals(std::span<const double> values, int e, size_t exceptions_max, uint64_t* m, Decimals& out) {
   out.e = e;
   out.exceptions = 0;
-  const double power = kPowersOfTen[e];
   const size_t n = values.size();
-  uint64_t doubtful = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const double scaled = values[i] * power;
-    const double sum = scaled + kMagic;
-    m[i] = std::bit_cast<uint64_t>(sum) - std::bit_cast<uint64_t>(kMagic);
-    doubtful |= std::bit_cast<uint64_t>((sum - kMagic) / power) ^ std::bit_cast<uint64_t>(values[i]);
-    doubtful |= scaled > -kMagicRange && scaled < kMagicRange ? 0 : 1;
-  }
-  if (doubtful == 0) return true;
   for (size_t i = 0; i < n; ++i) {
     int64_t exact;
     if (ToMantissa(values[i], e, exact)) {
@@ -120,12 +110,13 @@ bool IsLong(double v, int e) {
   return e >= 8 && (scaled > 0x1p44 || scaled < -0x1p44);
 }
 
-bool FindExponents(std::span<const double> values, size_t exceptions_max, bool take_long, Exponents& out) {
+bool FindExponents(std::span<const double> values, size_t exceptions_max, bool take_long, const Kernels& kernels,
+                   Exponents& out) {
   const size_t n = values.size();
   int e = 0, before = -1;
   size_t exceptions = 0;
   for (size_t i = 0; i < n; ++i) {
-    i += FirstInexact(values.subspan(i), e);
+    i += FirstInexact(values.subspan(i), e, kernels);
     if (i == n) break;
     const int higher = LeastExponent(values[i], e);
     if (higher < 0 || (!take_long && IsLong(values[i], higher))) {
@@ -137,12 +128,14 @@ bool FindExponents(std::span<const double> values, size_t exceptions_max, bool t
   }
   out.all = e;
   out.most = before >= 0 && e - before >= 2 ? before : -1;
+  out.exact = exceptions == 0;
   return exceptions < n;
 }
 }  // namespace
 
-bool FindExponents(std::span<const double> values, size_t exceptions_max, Exponents& out) {
-  return FindExponents(values, exceptions_max, false, out) || FindExponents(values, exceptions_max, true, out);
+bool FindExponents(std::span<const double> values, size_t exceptions_max, const Kernels& kernels, Exponents& out) {
+  return FindExponents(values, exceptions_max, false, kernels, out) ||
+         FindExponents(values, exceptions_max, true, kernels, out);
 }
 
 }  // namespace varve::codec

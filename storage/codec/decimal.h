@@ -18,10 +18,6 @@ inline constexpr double kPowersOfTen[kExponentMax + 1] = {1e0,  1e1,  1e2,  1e3,
 bool ToMantissa(double v, int e, int64_t& m);
 // The least e from `from` on for which ToMantissa works, or -1.
 int LeastExponent(double v, int from);
-// The first value that is not known to be a decimal with e digits: values.size() when all are. May stop at a large one
-// that is.
-size_t FirstInexact(std::span<const double> values, int e);
-
 // Integers of a sub-block at one exponent. Values without one take that of a neighbour, and are listed.
 struct Decimals {
   int e = 0;
@@ -31,12 +27,15 @@ struct Decimals {
 
 // Fills m[0, n). False: more than `exceptions_max` values (or all of them) are no such decimals.
 bool ToDecimals(std::span<const double> values, int e, size_t exceptions_max, uint64_t* m, Decimals& out);
+// The same for values that are all known to be decimals of at most e digits. False: some are large, ask ToDecimals.
+bool ToSmallDecimals(std::span<const double> values, int e, uint64_t* m, Decimals& out, const Kernels& kernels);
 
 // Exponents worth a try, the least that serves all decimals first. False: mostly not decimals.
 struct Exponents {
   int all = 0;
-  int most = -1;  // a smaller one that serves nearly all, or -1
+  int most = -1;       // a smaller one that serves nearly all, or -1
+  bool exact = false;  // every value is a decimal
 };
-bool FindExponents(std::span<const double> values, size_t exceptions_max, Exponents& out);
+bool FindExponents(std::span<const double> values, size_t exceptions_max, const Kernels& kernels, Exponents& out);
 
 }  // namespace varve::codec

@@ -49,11 +49,7 @@ bool SameLayout(const Histogram& a, const Histogram& b) {
 }
 
 // A column of any length, 0 included; whoever reads it knows the length.
-void PutColumn(std::span<const double> values, std::string& out) {
-  for (size_t at = 0; at < values.size(); at += kColumnMax) {
-    EncodeValues(values.subspan(at, std::min(kColumnMax, values.size() - at)), out);
-  }
-}
+void PutColumn(std::span<const double> values, std::string& out) { PutValues(values, out); }
 
 absl::Status TakeColumn(base::ByteReader& reader, std::span<double> out) {
   return TakeValues(reader, out) ? absl::OkStatus() : Bad("histogram column is malformed");

@@ -39,8 +39,13 @@ size_t PackingBytes(size_t n, int width, int patches, int high) {
 
 // The best width for `base`, counting what exceeds each width.
 void TryBase(const uint64_t* x, size_t n, uint64_t base, Packing& best) {
-  uint8_t histogram[65] = {};
-  for (size_t i = 0; i < n; ++i) ++histogram[Width(x[i] - base)];
+  // Four tables, so that equal widths in a row do not wait for each other.
+  uint8_t tables[4][65] = {};
+  for (size_t i = 0; i < n; ++i) ++tables[i & 3][Width(x[i] - base)];
+  uint8_t histogram[65];
+  for (size_t i = 0; i < 65; ++i) {
+    histogram[i] = static_cast<uint8_t>(tables[0][i] + tables[1][i] + tables[2][i] + tables[3][i]);
+  }
   int widest = 64;
   while (widest > 0 && histogram[widest] == 0) --widest;
   const size_t base_bytes = SignedBytes(base), best_base_bytes = SignedBytes(best.base);
@@ -55,32 +60,31 @@ void TryBase(const uint64_t* x, size_t n, uint64_t base, Packing& best) {
   }
 }
 
-// `enough`: a size that other plans have already; a packing that cannot beat it may come back coarse.
-Packing ChoosePacking(const uint64_t* x, size_t n) {
-  // The two smallest: a counter's reset is one delta far below all others, and must not widen the rest.
-  int64_t low = static_cast<int64_t>(x[0]), high = low;
-  for (size_t i = 1; i < n; ++i) {
-    const auto v = static_cast<int64_t>(x[i]);
-    low = std::min(low, v);
-    high = std::max(high, v);
-  }
-  const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+Packing ChoosePacking(const uint64_t* x, size_t n, const Kernels& kernels) {
+  int64_t low = 0, high = 0;
+  kernels.extremes(reinterpret_cast<const int64_t*>(x), n, low, high);
+  const uint64_t base = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - base;
   const int width = Width(range);
-  Packing best{static_cast<uint64_t>(low), width, 0, 0, PackingBytes(n, width, 0, 0)};
-  if (width <= 2 || n < 4) return best;
-  TryBase(x, n, static_cast<uint64_t>(low), best);
-  int64_t second = high;
-  size_t lowest = 0;
-  for (size_t i = 0; i < n; ++i) {
-    const auto v = static_cast<int64_t>(x[i]);
-    lowest += v == low;
-    if (v != low) second = std::min(second, v);
+  Packing best{base, width, 0, 0, PackingBytes(n, width, 0, 0)};
+  if (width <= 2 || n < 8) return best;
+  if (width > 62) {
+    TryBase(x, n, base, best);
+    return best;
   }
-  if (lowest * 8 <= n && Width(static_cast<uint64_t>(high) - static_cast<uint64_t>(second)) + 1 < width) {
-    TryBase(x, n, static_cast<uint64_t>(second), best);
-  } else if (lowest * 8 <= n && second > low && Width(static_cast<uint64_t>(second) - static_cast<uint64_t>(low)) > 3 &&
-             best.patches > 0) {
-    // The highest are outliers too.
+  // One pass tells whether patches may pay: j bits less for all against 7 + j for each that is wider.
+  const uint64_t limits[4] = {uint64_t{1} << (width - 1), uint64_t{1} << (width - 2), uint64_t{1} << (width - 3),
+                              range / 2 + 1};
+  size_t counts[4];
+  kernels.count_from(x, n, base, limits, counts);
+  if (counts[0] * 8 < n || counts[1] * 9 < n * 2 || counts[2] * 10 < n * 3) TryBase(x, n, base, best);
+  // Nearly all in the upper half: the lowest are outliers, as a counter's reset is one delta far below all others. The
+  // base goes above the lowest one, which then wraps and becomes a patch itself.
+  if ((n - counts[3]) * 8 < n) {
+    int64_t second = high;
+    for (size_t i = 0; i < n; ++i) {
+      const auto v = static_cast<int64_t>(x[i]);
+      if (v != low) second = std::min(second, v);
+    }
     TryBase(x, n, static_cast<uint64_t>(second), best);
   }
   return best;
@@ -159,21 +163,17 @@ void UnpackInts(std::string_view packed, int width, size_t n, const Kernels& ker
   kernels.unpack(copy, width, n, out);
 }
 
-IntPlan PlanInts(IntScratch& s, size_t n, bool bits) {
+IntPlan PlanInts(IntScratch& s, size_t n, bool bits, const Kernels& kernels) {
   const uint64_t* x = s.x;
   const size_t first = FirstBytes(x[0], bits);
   IntPlan best;
   uint64_t changed = 0;
-  size_t changes = 0;
-  for (size_t i = 0; i + 1 < n; ++i) s.d[i] = x[i + 1] - x[i];
-  for (size_t i = 0; i + 1 < n; ++i) changes += s.d[i] != 0;
+  const size_t changes = kernels.deltas(x, n, s.d);
   if (changes == 0) {
     best.bytes = first;
     return best;
   }
-  uint64_t bent = 0;
-  for (size_t i = 0; i + 2 < n; ++i) bent |= s.dd[i] = s.d[i + 1] - s.d[i];
-  if (bent == 0) {
+  if (kernels.deltas(s.d, n - 1, s.dd) == 0) {
     best.mode = Mode::kLinear;
     best.bytes = first + SignedBytes(s.d[0]);
     return best;
@@ -184,13 +184,13 @@ IntPlan PlanInts(IntScratch& s, size_t n, bool bits) {
     best.packing = packing;
     best.bytes = bytes;
   };
-  const Packing plain = ChoosePacking(x, n);
+  const Packing plain = ChoosePacking(x, n, kernels);
   consider(Mode::kFor, plain, plain.bytes + FirstBytes(plain.base, bits));
-  const Packing delta = ChoosePacking(s.d, n - 1);
+  const Packing delta = ChoosePacking(s.d, n - 1, kernels);
   consider(Mode::kDelta, delta, delta.bytes + first + SignedBytes(delta.base));
   // Second differences pay when first ones drift; where those are narrow already, there is nothing to gain.
   if (delta.width > 1) {
-    const Packing dod = ChoosePacking(s.dd, n - 2);
+    const Packing dod = ChoosePacking(s.dd, n - 2, kernels);
     consider(Mode::kDod, dod, dod.bytes + first + SignedBytes(s.d[0]) + SignedBytes(dod.base));
   }
   if (changes * 2 <= n) {
@@ -348,9 +348,9 @@ bool ExpandInts(const IntView& view, size_t n, bool bits, const Kernels& kernels
     kernels.prefix_sum(x + 1, count, view.first, view.base);
   } else {
     x[0] = view.first;
-    x[1] = view.step;
+    x[1] = view.first + view.step;
     kernels.prefix_sum(x + 2, count, view.step, view.base);
-    kernels.prefix_sum(x + 1, count + 1, view.first, 0);
+    kernels.prefix_sum(x + 2, count, x[1], 0);
   }
   return true;
 }

@@ -32,7 +32,7 @@ struct IntScratch {
 };
 
 // The shortest plan for s.x[0, n). `bits`: they are bit patterns of doubles.
-IntPlan PlanInts(IntScratch& s, size_t n, bool bits);
+IntPlan PlanInts(IntScratch& s, size_t n, bool bits, const Kernels& kernels);
 // Writes exactly plan.bytes at `p`.
 char* WriteInts(const IntPlan& plan, const IntScratch& s, size_t n, bool bits, char* p);
 
@@ -46,7 +46,10 @@ struct IntView {
 
 // False: malformed. kXor and kRaw are not for here.
 bool ParseInts(base::ByteReader& reader, Mode mode, size_t n, bool bits, IntView& view);
-// x needs room for n + kWritePad. The integers are x[i] + returned value. False: malformed.
+// How many of the first integers do not come out of packed bits. Whoever goes on over x does well to take these apart
+// from the rest, so that wide loads meet wide stores.
+inline size_t LeadInts(const IntView& view) { return view.mode == Mode::kDelta ? 1 : view.mode == Mode::kDod ? 2 : 0; }
+// x needs room for n + kWritePad. The integers are x[i] + `add`. False: malformed.
 bool ExpandInts(const IntView& view, size_t n, bool bits, const Kernels& kernels, const char* readable_end, uint64_t* x,
                 uint64_t& add);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The inner loops of decoding, once in plain C++ and once for AVX2. Both give the same bits for any input.
+// The inner loops, once in plain C++ and once for AVX2. Both give the same bits for any input.
 #include <cstddef>
 #include <cstdint>
 
@@ -16,6 +16,17 @@ struct Kernels {
   void (*prefix_sum)(uint64_t* x, size_t n, uint64_t carry, uint64_t step);
   // out[i] = double(int64(x[i] + add)) / divisor. Writes exactly n.
   void (*to_double)(const uint64_t* x, size_t n, uint64_t add, double divisor, double* out);
+  void (*fill)(double* out, size_t n, double value);
+
+  // How many of the first values, in steps of 8, are integers divided by `power`; stops at large ones too.
+  size_t (*count_exact)(const double* v, size_t n, double power);
+  // m[i] = v[i] * power, rounded. False when one of them is large (2^51 or more) or not a number.
+  bool (*to_integers)(const double* v, size_t n, double power, uint64_t* m);
+  // d[i] = x[i + 1] - x[i] for n - 1 deltas; returns how many are not 0.
+  size_t (*deltas)(const uint64_t* x, size_t n, uint64_t* d);
+  void (*extremes)(const int64_t* x, size_t n, int64_t& low, int64_t& high);
+  // How many of x[i] - base are at least each of the limits. All must be below 2^63.
+  void (*count_from)(const uint64_t* x, size_t n, uint64_t base, const uint64_t limits[4], size_t counts[4]);
 };
 
 const Kernels& PlainKernels();

@@ -28,7 +28,7 @@ void EncodeTimes(std::span<const int64_t> times, std::string& out) {
   for (size_t begin = 1; begin < n; begin += kBlock) {
     const size_t count = std::min(kBlock, n - begin);
     for (size_t i = 0; i < count; ++i) scratch.x[i] = Step(times[begin + i - 1], times[begin + i]);
-    const IntPlan plan = PlanInts(scratch, count, false);
+    const IntPlan plan = PlanInts(scratch, count, false, BestKernels());
     base::PutU8(out, static_cast<uint8_t>(static_cast<int>(plan.mode) << 5));
     const size_t size = out.size();
     out.resize(size + plan.bytes);

@@ -16,7 +16,7 @@ absl::Status Bad() { return absl::DataLossError("value column is malformed"); }
 
 char FirstByte(Mode mode, int exponent) { return static_cast<char>(static_cast<int>(mode) << 5 | exponent); }
 
-// One way to write a sub-block. All integer plans share a scratch, which holds the integers of the last one made.
+// One way to write a sub-block; `scratch` holds the integers.
 struct BlockPlan {
   Mode mode = Mode::kRaw;
   bool bits = true;  // integers are bit patterns; else decimals
@@ -24,7 +24,16 @@ struct BlockPlan {
   IntPlan ints;
   int trailing = 0, width = 0;  // kXor
   size_t bytes = SIZE_MAX;
+  IntScratch* scratch = nullptr;
 };
+
+// Two, so that a plan can be tried without losing the best one's integers.
+struct Scratches {
+  IntScratch a, b;
+  IntScratch& Other(const BlockPlan& plan) { return plan.scratch == &a ? b : a; }
+};
+
+size_t SignedIntBytes(int64_t m) { return (static_cast<size_t>(std::bit_width(base::ZigZag(m) | 1)) + 6) / 7; }
 
 size_t ExceptionBytes(std::span<const double> values, const Decimals& decimals) {
   if (decimals.exceptions == 0) return 0;
@@ -38,68 +47,72 @@ size_t ExceptionBytes(std::span<const double> values, const Decimals& decimals) 
 // Exceptions that a sub-block of n values may have: past an eighth, other modes are shorter anyway.
 size_t ExceptionsMax(size_t n) { return std::max<size_t>(1, n / 8); }
 
-void TryDecimals(std::span<const double> values, int e, IntScratch& scratch, BlockPlan& best) {
+void TryDecimals(std::span<const double> values, int e, bool exact, const Kernels& kernels, Scratches& scratches,
+                 BlockPlan& best) {
   BlockPlan plan;
-  if (!ToDecimals(values, e, ExceptionsMax(values.size()), scratch.x, plan.decimals)) return;
-  plan.ints = PlanInts(scratch, values.size(), false);
+  plan.scratch = &scratches.Other(best);
+  uint64_t* x = plan.scratch->x;
+  if (!(exact && ToSmallDecimals(values, e, x, plan.decimals, kernels)) &&
+      !ToDecimals(values, e, ExceptionsMax(values.size()), x, plan.decimals)) {
+    return;
+  }
+  plan.ints = PlanInts(*plan.scratch, values.size(), false, kernels);
   plan.mode = plan.ints.mode;
   plan.bits = false;
   plan.bytes = 1 + plan.ints.bytes + ExceptionBytes(values, plan.decimals);
   if (plan.bytes < best.bytes) best = plan;
 }
 
-BlockPlan PlanBlock(std::span<const double> values, IntScratch& scratch) {
+BlockPlan PlanConst(double value, IntScratch& scratch) {
+  BlockPlan plan;
+  plan.mode = plan.ints.mode = Mode::kConst;
+  plan.scratch = &scratch;
+  scratch.x[0] = std::bit_cast<uint64_t>(value);
+  plan.bytes = 9;
+  const int e = LeastExponent(value, 0);
+  int64_t m = 0;
+  if (e >= 0 && ToMantissa(value, e, m) && base::ZigZag(m) >> 49 == 0) {  // at most 7 bytes
+    scratch.x[0] = static_cast<uint64_t>(m);
+    plan.bits = false;
+    plan.decimals.e = e;
+    plan.bytes = 1 + SignedIntBytes(m);
+  }
+  return plan;
+}
+
+BlockPlan PlanBlock(std::span<const double> values, const Kernels& kernels, Scratches& scratches) {
   const size_t n = values.size();
-  BlockPlan best;
   uint64_t any = 0;
-  uint64_t before = std::bit_cast<uint64_t>(values[0]);
   for (size_t i = 1; i < n; ++i) {
-    const uint64_t bits = std::bit_cast<uint64_t>(values[i]);
-    any |= bits ^ before;
-    before = bits;
+    any |= std::bit_cast<uint64_t>(values[i]) ^ std::bit_cast<uint64_t>(values[i - 1]);
   }
-  if (any == 0) {
-    best.mode = best.ints.mode = Mode::kConst;
-    best.bytes = 9;
-    if (const int e = LeastExponent(values[0], 0); e >= 0) {
-      int64_t m = 0;
-      ToMantissa(values[0], e, m);
-      scratch.x[0] = static_cast<uint64_t>(m);
-      const IntPlan ints = PlanInts(scratch, 1, false);
-      if (ints.bytes < 8) {
-        best.bits = false;
-        best.decimals.e = e;
-        best.bytes = 1 + ints.bytes;
-        best.ints = ints;
-      }
-    }
-    if (best.bits) scratch.x[0] = std::bit_cast<uint64_t>(values[0]);
-    best.ints.bytes = best.bytes - 1;
-    return best;
-  }
+  if (any == 0) return PlanConst(values[0], scratches.a);
+  BlockPlan best;
   best.bytes = 1 + n * 8;
   Exponents exponents;
-  if (FindExponents(values, ExceptionsMax(n), exponents)) {
-    TryDecimals(values, exponents.all, scratch, best);
-    if (exponents.most >= 0) TryDecimals(values, exponents.most, scratch, best);
+  if (FindExponents(values, ExceptionsMax(n), kernels, exponents)) {
+    TryDecimals(values, exponents.all, exponents.exact, kernels, scratches, best);
+    if (exponents.most >= 0) TryDecimals(values, exponents.most, false, kernels, scratches, best);
   }
-  // XOR costs next to nothing to weigh. Bit patterns as integers only where decimals came to little.
-  const int trailing = std::countr_zero(any), width = 64 - std::countl_zero(any) - trailing;
-  const size_t xor_bytes = 1 + 8 + 2 + PackedBytes(n - 1, width);
+  // Bit patterns are worth a look only where decimals came to little.
   if (best.bits || best.bytes > 5 * n) {
-    for (size_t i = 0; i < n; ++i) scratch.x[i] = std::bit_cast<uint64_t>(values[i]);
     BlockPlan plan;
-    plan.ints = PlanInts(scratch, n, true);
+    plan.scratch = &scratches.Other(best);
+    std::memcpy(plan.scratch->x, values.data(), n * 8);
+    plan.ints = PlanInts(*plan.scratch, n, true, kernels);
     plan.mode = plan.ints.mode;
     plan.bytes = 1 + plan.ints.bytes;
     if (plan.bytes < best.bytes) best = plan;
   }
+  const int trailing = std::countr_zero(any), width = 64 - std::countl_zero(any) - trailing;
+  const size_t xor_bytes = 1 + 8 + 2 + PackedBytes(n - 1, width);
   if (xor_bytes < best.bytes) {
     best = BlockPlan();
     best.mode = Mode::kXor;
     best.trailing = trailing;
     best.width = width;
     best.bytes = xor_bytes;
+    best.scratch = &scratches.a;
   }
   return best;
 }
@@ -119,13 +132,14 @@ char* WriteExceptions(std::span<const double> values, const Decimals& decimals, 
   return p;
 }
 
-char* WriteBlock(std::span<const double> values, const BlockPlan& plan, IntScratch& scratch, char* p) {
+char* WriteBlock(std::span<const double> values, const BlockPlan& plan, char* p) {
   const size_t n = values.size();
   if (plan.mode == Mode::kRaw) {
     *p++ = FirstByte(Mode::kRaw, kBits);
     std::memcpy(p, values.data(), n * 8);
     return p + n * 8;
   }
+  IntScratch& scratch = *plan.scratch;
   if (plan.mode == Mode::kXor) {
     *p++ = FirstByte(Mode::kXor, kBits);
     *p++ = static_cast<char>(plan.trailing);
@@ -148,20 +162,6 @@ char* WriteBlock(std::span<const double> values, const BlockPlan& plan, IntScrat
   *p++ = FirstByte(plan.mode, kWithExceptions);
   *p++ = static_cast<char>(plan.decimals.e);
   return WriteExceptions(values, plan.decimals, WriteInts(plan.ints, scratch, n, false, p));
-}
-
-// Several plans may have been made since the best one: brings back its integers.
-void Restore(std::span<const double> values, const BlockPlan& plan, IntScratch& scratch) {
-  const size_t n = values.size();
-  if (plan.mode == Mode::kConst && plan.decimals.exceptions == 0) return;
-  if (plan.bits) {
-    for (size_t i = 0; i < n; ++i) scratch.x[i] = std::bit_cast<uint64_t>(values[i]);
-  } else {
-    Decimals same;
-    VARVE_CHECK(ToDecimals(values, plan.decimals.e, ExceptionsMax(n), scratch.x, same));
-  }
-  for (size_t i = 0; i + 1 < n; ++i) scratch.d[i] = scratch.x[i + 1] - scratch.x[i];
-  for (size_t i = 0; i + 2 < n; ++i) scratch.dd[i] = scratch.d[i + 1] - scratch.d[i];
 }
 
 // A sub-block taken apart.
@@ -226,7 +226,7 @@ bool ExpandBlock(const BlockView& view, size_t n, const Kernels& kernels, const 
   if (view.mode == Mode::kConst && view.exception_at.empty()) {
     const double v = view.bits ? std::bit_cast<double>(view.ints.first)
                                : static_cast<double>(static_cast<int64_t>(view.ints.first)) / kPowersOfTen[view.e];
-    std::fill_n(out, n, v);
+    kernels.fill(out, n, v);
     return true;
   }
   uint64_t add = 0;
@@ -235,7 +235,9 @@ bool ExpandBlock(const BlockView& view, size_t n, const Kernels& kernels, const 
     for (size_t i = 0; i < n; ++i) out[i] = std::bit_cast<double>(x[i] + add);
     return true;
   }
-  kernels.to_double(x, n, add, kPowersOfTen[view.e], out);
+  const size_t lead = std::min(LeadInts(view.ints), n);
+  for (size_t i = 0; i < lead; ++i) out[i] = static_cast<double>(static_cast<int64_t>(x[i])) / kPowersOfTen[view.e];
+  kernels.to_double(x + lead, n - lead, add, kPowersOfTen[view.e], out + lead);
   const char* raw = view.exceptions.data();
   for (const char byte : view.exception_at) {
     const auto at = static_cast<uint8_t>(byte);
@@ -251,25 +253,36 @@ bool ExpandBlock(const BlockView& view, size_t n, const Kernels& kernels, const 
 
 }  // namespace
 
-void EncodeValues(std::span<const double> values, std::string& out) {
-  VARVE_CHECK(!values.empty() && values.size() <= kColumnMax);
-  IntScratch scratch;
+void PutValues(std::span<const double> values, std::string& out, const Kernels& kernels) {
+  Scratches scratches;
   for (size_t begin = 0; begin < values.size(); begin += kBlock) {
     const auto block = values.subspan(begin, std::min(kBlock, values.size() - begin));
-    const BlockPlan plan = PlanBlock(block, scratch);
-    if (plan.mode != Mode::kRaw && plan.mode != Mode::kXor) Restore(block, plan, scratch);
+    const BlockPlan plan = PlanBlock(block, kernels, scratches);
     const size_t size = out.size();
     out.resize(size + plan.bytes);
     char* p = out.data() + size;
     // The plan's size is what chose the mode; were it wrong, the bytes would overrun.
-    VARVE_CHECK(WriteBlock(block, plan, scratch, p) == p + plan.bytes);
+    VARVE_CHECK(WriteBlock(block, plan, p) == p + plan.bytes);
   }
+}
+
+void EncodeValues(std::span<const double> values, std::string& out) {
+  VARVE_CHECK(!values.empty() && values.size() <= kColumnMax);
+  PutValues(values, out);
 }
 
 bool TakeValues(base::ByteReader& reader, std::span<double> out, const Kernels& kernels) {
   const char* const end = reader.position() + reader.left();
   for (size_t at = 0; at < out.size(); at += kBlock) {
     const size_t n = std::min(kBlock, out.size() - at);
+    if (reader.left() > 1 && static_cast<uint8_t>(*reader.position()) <= kExponentMax) {  // the commonest: one decimal
+      static_assert(static_cast<int>(Mode::kConst) == 0);
+      const int e = reader.U8();
+      const int64_t m = reader.Signed();
+      if (!reader.ok()) return false;
+      kernels.fill(out.data() + at, n, static_cast<double>(m) / kPowersOfTen[e]);
+      continue;
+    }
     BlockView view;
     if (!ParseBlock(reader, n, view) || !ExpandBlock(view, n, kernels, end, out.data() + at)) return false;
   }

@@ -29,6 +29,9 @@ TEST_CASE("every shape of every size comes back bit for bit") {
       const std::vector<double> in = MakeShape(shape, n, n);
       const std::string bytes = Encoded(in);
       INFO(ShapeNames()[shape] << " of " << n);
+      std::string plain_bytes;
+      PutValues(in, plain_bytes, PlainKernels());
+      REQUIRE(bytes == plain_bytes);
       REQUIRE(bytes.size() <= 8 * n + (n + 127) / 128);
       std::vector<double> out(n);
       REQUIRE(DecodeValues(bytes, out).ok());
