@@ -129,8 +129,9 @@ class Head {
   HeadStats stats() const;
   std::string DebugString() const;
 
+  struct Impl;  // head_impl.h
+
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

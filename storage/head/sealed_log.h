@@ -50,10 +50,12 @@ class SealedView {
 
  private:
   friend class SealedLog;
-  using Blocks = std::vector<std::shared_ptr<const SealedBlock>>;
-  std::shared_ptr<const Blocks> blocks_;  // ascending by first position
+  struct Blocks {
+    std::string folder;
+    std::vector<std::shared_ptr<const SealedBlock>> list;  // ascending by first position
+  };
+  std::shared_ptr<const Blocks> blocks_;
   uint64_t floor_ = 0, end_ = 0;
-  std::string folder_;
 };
 
 // Lives on the shard's thread. Shared by the heads of the shard.
@@ -75,6 +77,8 @@ class SealedLog {
   // Makes the files durable and appends what LoadCheckpoint needs.
   absl::Status WriteCheckpoint(std::string& out);
 
+  // The position of the next record, provided that its body is not longer.
+  uint64_t Reserve(size_t body_bytes_max);
   // Appends a record and returns its position. Never fails: a block that cannot be written stays in memory, and is
   // tried again when the next one is full and by Flush.
   uint64_t Append(std::string_view body);
@@ -96,7 +100,8 @@ class SealedLog {
  private:
   SealedLog(fs::FileSystem& fs, std::string folder, const SealedLogConfig& config);
   std::string PathOf(uint64_t first) const;
-  void OpenBlock();
+  void OpenBlock(size_t capacity);
+  void Clear();
   absl::Status WriteOut(size_t i);
   void Publish();
 
@@ -105,7 +110,8 @@ class SealedLog {
   const SealedLogConfig config_;
   std::vector<std::shared_ptr<SealedBlock>> blocks_;  // ascending; the last one is open
   std::vector<size_t> sizes_;                         // bytes used of each
-  std::vector<uint64_t> unsynced_;                    // first positions of files written but not synced
+  std::vector<std::unique_ptr<fs::AppendFile>> unsynced_;
+  bool folder_dirty_ = false;
   std::shared_ptr<const SealedView::Blocks> published_;
   uint64_t floor_ = 0, end_ = kFirst;
   uint64_t file_bytes_ = 0;
