@@ -15,7 +15,7 @@ namespace {
 
 absl::Status TooLarge(Encoding encoding, size_t seen, size_t bytes_max) {
   return absl::OutOfRangeError(base::StrCat("the body (", ToString(encoding), ") holds ", seen,
-                                                   " bytes or more uncompressed, the limit is ", bytes_max));
+                                            " bytes or more uncompressed, the limit is ", bytes_max));
 }
 absl::Status Corrupt(Encoding encoding, size_t body_bytes, std::string_view why) {
   return absl::InvalidArgumentError(

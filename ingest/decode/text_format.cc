@@ -322,7 +322,7 @@ class Page {
     }
     model::WriteBatch::Series series;
     size_t size = 0;
-    for (const model::LabelRef label : labels_) size += CanonicalSize(label);
+    for (const model::LabelRef label : labels_) size += CanonicalSizeMax(label);
     char* out = arena_.Reserve(size);
     for (const model::LabelRef label : labels_) {
       if (!label.value.empty()) out = PutCanonical(out, label);
@@ -337,10 +337,12 @@ class Page {
     double value = 0;
     int64_t t_ms = options_.now_ms;
     RETURN_IF_ERROR(Number("a value", value));
-    if (Gap() && !rest_.empty() && !(open_ && rest_.starts_with('#'))) {
+    bool gap = Gap();
+    if (gap && !rest_.empty() && !(open_ && rest_.starts_with('#'))) {
       RETURN_IF_ERROR(Timestamp(t_ms));
-      Gap();
+      gap = Gap();
     }
+    if (open_ && gap && rest_.empty()) return Fail("a timestamp, an exemplar or no blank");
     if (open_ && Take('#')) {
       RETURN_IF_ERROR(Exemplar(t_ms));
       series.exemplar_count = 1;

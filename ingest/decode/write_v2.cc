@@ -203,7 +203,7 @@ class ReaderV2 {
 
   bool WriteLabels(Wire& wire, model::WriteBatch::Series& series) {
     size_t size = 0;
-    for (const model::LabelRef label : labels_) size += CanonicalSize(label);
+    for (const model::LabelRef label : labels_) size += CanonicalSizeMax(label);
     expanded_bytes_ += size;
     if (expanded_bytes_ > kExpandedBytesMax) return wire.Fail("labels written out are too large");
     char* out = arena_.Reserve(size);
@@ -243,7 +243,7 @@ class ReaderV2 {
     }
     Complaint complaint = CheckLabels(refs);
     size_t size = 0;
-    for (const model::LabelRef label : labels_) size += CanonicalSize(label);
+    for (const model::LabelRef label : labels_) size += CanonicalSizeMax(label);
     // Judged by its characters later; this only bounds what a few bytes of references can grow into.
     if (complaint.reason == Reason::kCount && size > 4096)
       complaint = {Reason::kInvalidExemplar, "labels are too long"};
