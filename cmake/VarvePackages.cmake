@@ -3,6 +3,8 @@ find_package(Threads REQUIRED)
 find_package(zstd CONFIG REQUIRED)
 find_package(absl CONFIG REQUIRED)
 find_package(Protobuf REQUIRED)
+# Our own pkg-config search below leaves re2_FOUND in the cache, and gRPC would then not look for its re2::re2.
+unset(re2_FOUND CACHE)
 find_package(gRPC CONFIG REQUIRED)
 find_package(Boost 1.81 CONFIG REQUIRED)
 find_package(Snappy CONFIG REQUIRED)
