@@ -1,6 +1,7 @@
 #pragma once
 // Structured logs: one line per event, a constant message plus key-value pairs, as logfmt or JSON.
 //   log.Info("wal segment closed", {{"shard", 3}, {"bytes", size}});
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -60,6 +61,7 @@ constexpr bool kIsText = !std::is_arithmetic_v<T>;
 
 template <class T>
 LogField::LogField(std::string_view k, const T& v) : key(k), quoted(log_internal::kIsText<T>) {
+  if constexpr (std::is_same_v<T, double>) quoted = !std::isfinite(v);  // JSON has no such numbers
   if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, double>) {
     value = log_internal::Text(v);
   } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {

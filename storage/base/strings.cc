@@ -131,6 +131,33 @@ bool IsValidUtf8(std::string_view text) {
   return true;
 }
 
+namespace {
+// What Go's strconv.IsPrint refuses beyond ASCII: separators, controls, formatting and private use. Code points that Unicode
+// has not assigned are refused there as well and let through here; the table would be twenty times as long.
+bool IsPrintable(uint32_t rune) {
+  struct Range {
+    uint32_t first, last;
+  };
+  static constexpr Range kNot[] = {
+      {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},       {0x61C, 0x61C},       {0x6DD, 0x6DD},
+      {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},       {0x1680, 0x1680},     {0x180E, 0x180E},
+      {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},     {0x3000, 0x3000},     {0xD800, 0xF8FF},
+      {0xFEFF, 0xFEFF},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},     {0x110BD, 0x110BD},   {0x110CD, 0x110CD},
+      {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF},   {0xE01F0, 0x10FFFF},
+  };
+  for (const Range& range : kNot) {
+    if (range.first <= rune && rune <= range.last) return false;
+  }
+  return true;
+}
+
+uint32_t Rune(std::string_view utf8) {  // 2 to 4 bytes that are valid
+  auto rune = static_cast<unsigned char>(utf8[0]) & (0xFFu >> (utf8.size() + 1));
+  for (const char c : utf8.substr(1)) rune = rune << 6 | (static_cast<unsigned char>(c) & 0x3F);
+  return rune;
+}
+}  // namespace
+
 std::string QuoteGo(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
@@ -166,7 +193,14 @@ std::string QuoteGo(std::string_view text) {
       out += kHex[c & 15];
       ++i;
     } else {
-      out += text.substr(i, n);
+      const std::string_view utf8 = text.substr(i, n);
+      const uint32_t rune = Rune(utf8);
+      if (IsPrintable(rune)) {
+        out += utf8;
+      } else {
+        out += rune > 0xFFFF ? "\\U" : "\\u";
+        for (int shift = rune > 0xFFFF ? 28 : 12; shift >= 0; shift -= 4) out += kHex[rune >> shift & 15];
+      }
       i += n;
     }
   }
