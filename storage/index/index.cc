@@ -93,6 +93,12 @@ struct Index::Impl final : PostingsView {
     });
   }
 
+  PairId FindPairOf(uint32_t name, std::string_view value) const {
+    std::string label;
+    EncodeLabel(names[name].name, value, label);
+    return FindPair(label, HashBytes(label));
+  }
+
   PairId Intern(std::string_view label) {
     const uint32_t hash = HashBytes(label);
     const PairId known = FindPair(label, hash);
@@ -194,12 +200,9 @@ struct Index::Impl final : PostingsView {
     return it->second;
   }
   uint32_t value_count(uint32_t name) const override { return static_cast<uint32_t>(names[name].pairs.size()); }
-  std::optional<uint32_t> FindValue(uint32_t name, std::string_view value) const override {
-    std::string label;
-    EncodeLabel(names[name].name, value, label);
-    const PairId pair = FindPair(label, HashBytes(label));
-    if (pair == PairTable::kNone) return std::nullopt;
-    return pair;
+  absl::StatusOr<std::optional<uint32_t>> FindValue(uint32_t name, std::string_view value) const override {
+    const PairId pair = FindPairOf(name, value);
+    return pair == PairTable::kNone ? std::nullopt : std::optional<uint32_t>(pair);
   }
   absl::Status ScanValues(uint32_t number, std::string_view prefix,
                           const std::function<absl::StatusOr<bool>(std::string_view)>& accept,
@@ -375,8 +378,8 @@ std::vector<std::string> Index::LabelValues(std::string_view label, const Bitmap
 uint64_t Index::SeriesWith(std::string_view name, std::string_view value) const {
   const std::optional<uint32_t> number = impl_->FindName(name);
   if (!number.has_value()) return 0;
-  const std::optional<uint32_t> pair = impl_->FindValue(*number, value);
-  return pair.has_value() ? impl_->postings[*pair].size() : 0;
+  const PairId pair = impl_->FindPairOf(*number, value);
+  return pair == PairTable::kNone ? 0 : impl_->postings[pair].size();
 }
 
 namespace {

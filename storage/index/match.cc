@@ -106,7 +106,7 @@ class Matching {
     if (named.empty() || negative != term.subtract) return absl::OkStatus();
     for (const std::string& value : named) {
       if (value.empty()) continue;
-      const std::optional<uint32_t> number = view_.FindValue(*term.name, value);
+      ASSIGN_OR_RETURN(const std::optional<uint32_t> number, view_.FindValue(*term.name, value));
       if (number.has_value()) term.values.numbers.push_back(*number);
     }
     std::sort(term.values.numbers.begin(), term.values.numbers.end());

@@ -36,7 +36,7 @@ class PostingsView {
   // What the other calls take; nothing when no series has the name.
   virtual std::optional<uint32_t> FindName(std::string_view name) const = 0;
   virtual uint32_t value_count(uint32_t name) const = 0;
-  virtual std::optional<uint32_t> FindValue(uint32_t name, std::string_view value) const = 0;
+  virtual absl::StatusOr<std::optional<uint32_t>> FindValue(uint32_t name, std::string_view value) const = 0;
   // Numbers of the values that begin with `prefix` and for which `accept` holds, in any order.
   virtual absl::Status ScanValues(uint32_t name, std::string_view prefix,
                                   const std::function<absl::StatusOr<bool>(std::string_view)>& accept,
