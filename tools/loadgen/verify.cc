@@ -84,18 +84,32 @@ absl::StatusOr<Verification> Verify(const Fleet& fleet, const std::string& url, 
   Verification out;
   int64_t newest_ms = 0;
   int64_t oldest_ms = INT64_MAX;
+  base::StringMap<uint64_t> want_by_metric;  // staleness markers do not count
+  std::string bytes;
   for (size_t target = 0; target < fleet.targets(); ++target) {
     newest_ms = std::max(newest_ms, fleet.TimeMs(target, scrapes - 1));
     oldest_ms = std::min(oldest_ms, fleet.TimeMs(target, 0));
+    for (size_t i = 0; i < fleet.series_of(target); ++i) {
+      bytes.clear();
+      fleet.AppendLabels(target, i, 0, bytes);
+      want_by_metric[model::LabelsView(bytes).MetricName()] += static_cast<uint64_t>(scrapes);
+    }
     out.series_want += fleet.series_of(target);
-    out.samples_want += fleet.series_of(target) * static_cast<uint64_t>(scrapes);  // staleness markers do not count
+    out.samples_want += fleet.series_of(target) * static_cast<uint64_t>(scrapes);
   }
   constexpr std::string_view kAll = "{job=~\"loadgen-.+\"}";
   ASSIGN_OR_RETURN(const std::optional<double> series, asker.Ask(StrCat("count(", kAll, ")"), newest_ms));
   out.series_got = static_cast<uint64_t>(series.value_or(0));
-  ASSIGN_OR_RETURN(const std::optional<double> samples,
-                   asker.Ask(StrCat("sum(count_over_time(", kAll, "[", newest_ms - oldest_ms + 1, "ms]))"), newest_ms));
-  out.samples_got = static_cast<uint64_t>(samples.value_or(0));
+  // Metric by metric: without their names, series of different metrics would be the same.
+  for (const auto& [metric, want] : want_by_metric) {
+    const std::string query = StrCat("sum(count_over_time({__name__=", base::QuoteGo(metric), ",job=~\"loadgen-.+\"}[",
+                                     newest_ms - oldest_ms + 1, "ms]))");
+    ASSIGN_OR_RETURN(const std::optional<double> got, asker.Ask(query, newest_ms));
+    out.samples_got += static_cast<uint64_t>(got.value_or(0));
+    if (got.value_or(0) != static_cast<double>(want) && out.first_difference.empty()) {
+      out.first_difference = StrCat(query, " at ", newest_ms, ": want ", want, ", got ", got.value_or(0));
+    }
+  }
 
   base::Dice dice(fleet.config().seed);
   for (uint64_t i = 0; i < spots; ++i) {
