@@ -20,7 +20,7 @@ using promql::AggregateOp;
 struct Group {
   std::vector<double> a, b, mean;
   std::vector<uint32_t> floats, histograms;
-  std::vector<std::unique_ptr<HistogramSum>> sums;
+  std::vector<std::unique_ptr<HistogramFold>> sums;
   std::vector<KahanMean> means;
 
   Group(AggregateOp op, size_t steps) : floats(steps), histograms(steps) {
@@ -152,7 +152,7 @@ class Aggregate : public Operator {
       case AggregateOp::kSum:
       case AggregateOp::kAvg:
         if (group.sums.empty()) group.sums.resize(steps_);
-        if (group.sums[i] == nullptr) group.sums[i] = std::make_unique<HistogramSum>();
+        if (group.sums[i] == nullptr) group.sums[i] = std::make_unique<HistogramFold>(op_ == AggregateOp::kAvg);
         group.sums[i]->Add(h);
         ++group.histograms[i];
         return;
@@ -174,9 +174,9 @@ class Aggregate : public Operator {
         context_.annotations().Warn(text::kMixedFloatsHistogramsAggregation, position_);
         return;
       }
-      const HistogramSum& sum = *group.sums[i];
+      const HistogramFold& sum = *group.sums[i];
       sum.Annotate(context_, position_, "");
-      HistogramPtr result = op_ == AggregateOp::kSum ? sum.Sum() : sum.Mean();
+      HistogramPtr result = sum.Result();
       if (result != nullptr) out.SetHistogram(i, std::move(result));
       return;
     }

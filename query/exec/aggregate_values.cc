@@ -5,8 +5,8 @@
 
 #include "query/exec/aggregate.h"
 #include "query/exec/float_kernels.h"
-#include "query/exec/histogram_text.h"
 #include "storage/base/strings.h"
+#include "storage/model/histogram_math.h"
 
 namespace varve::exec {
 namespace {
@@ -102,7 +102,7 @@ class CountValues : public Operator {
       for (size_t i = 0; i < steps_; ++i) {
         if (column.kinds[i] == kNone) continue;
         std::string value =
-            column.kinds[i] == kFloat ? FormatF(column.values[i]) : HistogramText(*column.histograms[i]);
+            column.kinds[i] == kFloat ? FormatF(column.values[i]) : model::ToString(*column.histograms[i]);
         auto [place, fresh] = places.try_emplace({g, value}, 0);
         if (fresh) {
           model::Labels labels = model::With(grouping.groups[g].labels, label_, value);

@@ -3,7 +3,6 @@
 
 #include "query/exec/binary.h"
 #include "query/exec/histogram_ops.h"
-#include "query/exec/histogram_trim.h"
 #include "storage/base/strings.h"
 
 namespace varve::exec {
@@ -106,7 +105,7 @@ ElementResult ApplyElement(BinaryOp op, const Element& a, const Element& b, prom
   switch (op) {
     case BinaryOp::kAdd:
     case BinaryOp::kSub: {
-      HistogramNotes notes;
+      model::Combined notes;
       HistogramPtr h = op == BinaryOp::kAdd ? AddHistograms(a.histogram, b.histogram, notes)
                                             : SubHistograms(a.histogram, b.histogram, notes);
       if (h == nullptr) {
@@ -116,16 +115,16 @@ ElementResult ApplyElement(BinaryOp op, const Element& a, const Element& b, prom
         result.valid = false;
         return result;
       }
-      notes.Annotate(context, position, op == BinaryOp::kAdd ? "addition" : "subtraction");
+      AnnotateCombined(notes, context, position, op == BinaryOp::kAdd ? "addition" : "subtraction");
       result.element.histogram = CompactHistogram(h);
       return result;
     }
     case BinaryOp::kEqual:
-      result.keep = EqualHistograms(*a.histogram, *b.histogram);
+      result.keep = model::Equals(*a.histogram, *b.histogram);
       result.element.histogram = a.histogram;
       return result;
     case BinaryOp::kNotEqual:
-      result.keep = !EqualHistograms(*a.histogram, *b.histogram);
+      result.keep = !model::Equals(*a.histogram, *b.histogram);
       result.element.histogram = a.histogram;
       return result;
     default:

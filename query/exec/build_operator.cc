@@ -51,8 +51,11 @@ absl::StatusOr<OperatorPtr> BuildCall(const CallArguments& call) {
   if (const RangeFunction* function = FindRangeFunction(call.name()); function != nullptr) {
     return BuildRangeCall(call, *function);
   }
-  if (call.name() == "info") return MakeInfo(call);
   OperatorPtr result;
+  if (call.name() == "info") {
+    ASSIGN_OR_RETURN(result, MakeInfo(call));
+    return MakeMerge(std::move(result), call.grid.steps, false, call.context);
+  }
   for (const auto make :
        {MakeMathFunction, MakeTimeFunction, MakeLabelFunction, MakeSortFunction, MakeHistogramFunction}) {
     ASSIGN_OR_RETURN(result, make(call));

@@ -40,10 +40,10 @@ bool Bounds(std::span<const int64_t> t, const Window& w, Extension extension, si
 }
 
 HistogramPtr InterpolateHistogram(int64_t t1, const HistogramPtr& h1, int64_t t2, const HistogramPtr& h2, int64_t at,
-                                  bool counter, bool left_edge, HistogramNotes& notes) {
+                                  bool counter, bool left_edge, model::Combined& notes) {
   const double share = static_cast<double>(at - t1) / static_cast<double>(t2 - t1);
-  HistogramNotes ignored;
-  if (counter && DetectReset(*h2, *h1)) {
+  model::Combined ignored;
+  if (counter && model::DetectReset(*h1, *h2)) {
     // What was counted since the reset; at the right edge the caller adds what was before it.
     (void)left_edge;
     return WithHint(ScaleHistogram(h2, share), model::ResetHint::kReset);
@@ -63,7 +63,7 @@ void HistogramRate(const Window& w, Extension extension, bool counter, bool per_
     if (UsesCustom(w.h[i]) != custom) return call.WarnMetric(text::kMixedSchemas);
     if (counter && w.h[i]->hint == model::ResetHint::kGauge) call.WarnMetric(text::kNotCounter);
   }
-  HistogramNotes notes;
+  model::Combined notes;
   HistogramPtr left = w.h[first], right = w.h[last];
   bool right_is_copy = true;
   if (extension == Extension::kSmoothed && w.ht[first] < w.start_ms && first < last) {
@@ -85,9 +85,9 @@ void HistogramRate(const Window& w, Extension extension, bool counter, bool per_
     // A copied right edge is the last sample itself and is compared as such.
     const size_t inside_end = right_is_copy && w.ht[to] <= w.end_ms ? to + 1 : to;
     if (from == first && from < inside_end) ++from;  // the left edge is this sample
-    HistogramNotes added;
+    model::Combined added;
     const auto account = [&](const HistogramPtr& h) {
-      if (DetectReset(*h, *before)) result = AddHistograms(result, before, added);
+      if (model::DetectReset(*before, *h)) result = AddHistograms(result, before, added);
       before = h;
       return result != nullptr;
     };

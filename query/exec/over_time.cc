@@ -23,19 +23,19 @@ bool FloatsOnly(const Window& w, KernelCall& call) {
 void SumKernel(const Window& w, KernelCall& call, size_t step, Column& out) {
   if (Mixed(w)) return call.WarnMetric(text::kMixedFloatsHistogramsFor);
   if (!w.t.empty()) return out.SetFloat(step, SumOf(w.v));
-  HistogramSum sum;
+  HistogramFold sum(false);
   for (const HistogramPtr& h : w.h) sum.Add(h);
   sum.Annotate(call.context, call.position, call.metric());
-  if (HistogramPtr result = sum.Sum(); result != nullptr) out.SetHistogram(step, std::move(result));
+  if (HistogramPtr result = sum.Result(); result != nullptr) out.SetHistogram(step, std::move(result));
 }
 
 void AvgKernel(const Window& w, KernelCall& call, size_t step, Column& out) {
   if (Mixed(w)) return call.WarnMetric(text::kMixedFloatsHistogramsFor);
   if (!w.t.empty()) return out.SetFloat(step, MeanOf(w.v));
-  HistogramSum sum;
-  for (const HistogramPtr& h : w.h) sum.Add(h);
-  sum.Annotate(call.context, call.position, call.metric());
-  if (HistogramPtr result = sum.Mean(); result != nullptr) out.SetHistogram(step, std::move(result));
+  HistogramFold mean(true);
+  for (const HistogramPtr& h : w.h) mean.Add(h);
+  mean.Annotate(call.context, call.position, call.metric());
+  if (HistogramPtr result = mean.Result(); result != nullptr) out.SetHistogram(step, std::move(result));
 }
 
 void CountKernel(const Window& w, KernelCall&, size_t step, Column& out) {

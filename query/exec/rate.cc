@@ -47,7 +47,7 @@ HistogramPtr HistogramIncrease(std::span<const int64_t> t, std::span<const Histo
     call.WarnMetric(text::kNotCounter);
   }
   const auto reset = [&](size_t i, const model::Histogram& previous) {
-    return DetectReset(*h[i], previous) || StartedAnew(t, st, i);
+    return model::DetectReset(previous, *h[i]) || StartedAnew(t, st, i);
   };
   bool custom = UsesCustom(before);
   if (counter && h.size() > 1 && reset(1, *before)) {
@@ -69,7 +69,7 @@ HistogramPtr HistogramIncrease(std::span<const int64_t> t, std::span<const Histo
       return nullptr;
     }
   }
-  HistogramNotes notes;
+  model::Combined notes;
   HistogramPtr result = SubHistograms(last, before, notes);
   if (result == nullptr) {
     call.WarnMetric(text::kMixedSchemas);
@@ -77,7 +77,7 @@ HistogramPtr HistogramIncrease(std::span<const int64_t> t, std::span<const Histo
   }
   if (notes.bounds_reconciled) call.Info(base::StrCat(text::kMismatchedBounds, "subtraction"));
   if (counter) {
-    HistogramNotes added;
+    model::Combined added;
     for (size_t i = 1; i < h.size(); ++i) {
       const bool nulled = i == 1 && before != h.front();
       if (!nulled && reset(i, *h[i - 1])) {
@@ -139,7 +139,7 @@ void Extrapolated(const Window& w, KernelCall& call, bool counter, bool per_seco
       histogram = HistogramIncrease(t, w.h, st, counter, call);
       if (histogram == nullptr) return;
       if (started_inside) {
-        HistogramNotes notes;
+        model::Combined notes;
         histogram = AddHistograms(histogram, w.h.front(), notes);
         if (histogram == nullptr) return call.WarnMetric(text::kMixedSchemas);
       }
@@ -197,8 +197,8 @@ void LastChange(const Window& w, KernelCall& call, bool counter, size_t step, Co
     call.WarnMetric(text::kNotGauge);
   }
   HistogramPtr change = last;
-  if (!counter || !(DetectReset(*last, *before) || StartedAnew(w.ht, w.hst, nh - 1))) {
-    HistogramNotes notes;
+  if (!counter || !(model::DetectReset(*before, *last) || StartedAnew(w.ht, w.hst, nh - 1))) {
+    model::Combined notes;
     change = SubHistograms(last, before, notes);
     if (change == nullptr) return call.WarnMetric(text::kMixedSchemas);
     if (notes.bounds_reconciled) call.Info(base::StrCat(text::kMismatchedBounds, "subtraction"));
@@ -245,7 +245,7 @@ void IdeltaKernel(const Window& w, KernelCall& call, size_t step, Column& out) {
 void ChangesKernel(const Window& w, KernelCall&, size_t step, Column& out) {
   if (w.ht.empty()) return out.SetFloat(step, ChangesOf(w.v));
   out.SetFloat(step, CountTransitions(w, [&](bool is_float, size_t i) {
-                 if (!is_float) return !EqualHistograms(*w.h[i], *w.h[i - 1]);
+                 if (!is_float) return !model::Equals(*w.h[i], *w.h[i - 1]);
                  return w.v[i] != w.v[i - 1] && !(std::isnan(w.v[i]) && std::isnan(w.v[i - 1]));
                }));
 }
@@ -254,7 +254,7 @@ void ResetsKernel(const Window& w, KernelCall&, size_t step, Column& out) {
   if (w.ht.empty() && w.st.empty()) return out.SetFloat(step, ResetsOf(w.v));
   out.SetFloat(step, CountTransitions(w, [&](bool is_float, size_t i) {
                  if (is_float) return w.v[i] < w.v[i - 1] || StartedAnew(w.t, w.st, i);
-                 return DetectReset(*w.h[i], *w.h[i - 1]) || StartedAnew(w.ht, w.hst, i);
+                 return model::DetectReset(*w.h[i - 1], *w.h[i]) || StartedAnew(w.ht, w.hst, i);
                }));
 }
 
