@@ -46,7 +46,12 @@ std::string LiteralPrefix(std::string_view pattern) {
   const size_t end = pattern.find_first_of(kMeta);
   if (end == std::string_view::npos) return std::string(pattern);
   size_t keep = end;
-  if (pattern[end] == '*' || pattern[end] == '?' || pattern[end] == '{') {
+  // "(?i)" and "\Q\E" are nothing that could be repeated, so a quantifier behind them reaches over to the character
+  // before.
+  const std::string_view rest = pattern.substr(end);
+  const bool nothing =
+      (rest.starts_with("(?") && !rest.starts_with("(?:")) || rest.starts_with("\\Q") || rest.starts_with("\\E");
+  if (nothing || pattern[end] == '*' || pattern[end] == '?' || pattern[end] == '{') {
     if (keep > 0) --keep;
     while (keep > 0 && (static_cast<unsigned char>(pattern[keep]) & 0xC0) == 0x80) --keep;
   }
