@@ -35,6 +35,12 @@ size_t ReadCount(base::ByteReader& in, size_t bytes_min) {
   return count;
 }
 
+bool IsCanonicalLabels(std::string_view bytes) {
+  if (model::IsCanonical(bytes)) return true;  // the quick test, which does not know very long labels
+  const absl::StatusOr<model::Labels> labels = model::Labels::FromWire(bytes);
+  return labels.ok() && labels->bytes() == bytes;
+}
+
 // Reads `count` items after a record's tenant and count.
 template <class Item, class ReadItem>
 absl::Status DecodeItems(RecordType type, size_t bytes_min, std::string_view payload, TenantRef* tenant,
@@ -234,7 +240,7 @@ absl::Status DecodeExemplars(std::string_view payload, TenantRef* tenant, std::v
     entry.t_ms = time = ReadDelta(in, time);
     entry.value = in.Fixed<double>();
     const std::string_view labels = in.Bytes();
-    if (!model::IsCanonical(labels)) in.Fail();
+    if (!IsCanonicalLabels(labels)) in.Fail();
     entry.labels = model::LabelsView(labels);
     return entry;
   });

@@ -20,7 +20,8 @@ void DecodeSeries(std::string_view payload) {
   for (size_t i = 0; i < decoder.size(); ++i) {
     canonical.clear();
     decoder.AppendCanonical(i, canonical);
-    VARVE_CHECK(model::IsCanonical(canonical));
+    const auto labels = model::Labels::FromWire(canonical);
+    VARVE_CHECK(labels.ok() && labels->bytes() == canonical);
   }
 }
 

@@ -276,7 +276,9 @@ bool Decodes(RecordType type, std::string_view payload) {
       for (size_t i = 0; i < decoder.size(); ++i) {
         std::string canonical;
         decoder.AppendCanonical(i, canonical);
-        CHECK(model::IsCanonical(canonical));
+        const auto labels = model::Labels::FromWire(canonical);
+        REQUIRE(labels.ok());
+        CHECK(labels->bytes() == canonical);
       }
       return ok;
     }
