@@ -22,8 +22,8 @@ class VectorVector : public Operator {
         position_(node.position),
         many_(swapped_ ? std::move(right) : std::move(left)),
         one_(swapped_ ? std::move(left) : std::move(right)),
-        fill_many_(swapped_ ? matching_.fill_right : matching_.fill_left),
-        fill_one_(swapped_ ? matching_.fill_left : matching_.fill_right),
+        fill_many_(matching_.fill_left),
+        fill_one_(matching_.fill_right),
         key_(matching_.labels, matching_.on),
         steps_(grid.steps),
         context_(context),
@@ -211,6 +211,7 @@ class VectorVector : public Operator {
   const bool swapped_;  // the many side is written on the right
   const promql::PositionRange position_;
   OperatorPtr many_, one_;
+  // As in Prometheus, which exchanges the sides of group_right but not their fill values.
   const std::optional<double> fill_many_, fill_one_;
   const GroupKey key_;
   const size_t steps_;

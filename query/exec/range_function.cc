@@ -37,22 +37,13 @@ class RangeFunctionOperator : public Operator {
     RETURN_IF_ERROR(source_->Open());
     series_ = source_->TakeSeries();
     // The kernels speak of the metric by name, which is about to go.
-    if (function_.keeps_name) {
-      distinct_ = !source_->is_subquery();
-      return absl::OkStatus();
+    const bool same_names = SameNames(series_);
+    for (const SeriesInfo& one : series_) {
+      names_.push_back(one.labels);
+      if (same_names) break;
     }
-    distinct_ = !source_->is_subquery() && SameNames(series_);
-    const bool delayed = context_.flags().delayed_name_removal;
-    names_.reserve(series_.size());
-    for (SeriesInfo& one : series_) {
-      if (delayed) {
-        one.drop_name = true;
-        continue;
-      }
-      model::Labels named = HasName(one.labels) ? WithoutName(one.labels) : one.labels;
-      std::swap(one.labels, named);
-      names_.push_back(std::move(named));
-    }
+    distinct_ = !source_->is_subquery() && (function_.keeps_name || same_names);
+    if (!function_.keeps_name) DropNames(series_, context_.flags().delayed_name_removal);
     return absl::OkStatus();
   }
 
@@ -60,8 +51,7 @@ class RangeFunctionOperator : public Operator {
     RETURN_IF_ERROR(source_->Next(samples_));
     const RangeGeometry& geometry = source_->geometry();
     out.Reset(geometry.grid.steps);
-    kernel_call_.labels = names_.empty() ? series_[next_].labels.view() : names_[next_].view();
-    ++next_;
+    kernel_call_.labels = names_[std::min(next_++, names_.size() - 1)];
     if (!context_.flags().start_timestamps) samples_.start_times.clear();
     if (samples_.size() == 0) return absl::OkStatus();
     if (column_kernel_ != nullptr && extension_ == Extension::kNone && samples_.histogram_at.empty() &&
@@ -183,7 +173,7 @@ class RangeFunctionOperator : public Operator {
   const Extension extension_;
   std::unique_ptr<ColumnKernel> column_kernel_;
   KernelCall kernel_call_;
-  std::vector<model::Labels> names_;  // the labels before names were dropped; empty when they were not
+  std::vector<model::Labels> names_;  // labels with the names; only the first when all have the same
   size_t next_ = 0;
 
   model::SampleColumns samples_;
