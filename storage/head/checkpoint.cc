@@ -3,7 +3,6 @@
 
 #include "storage/base/bytes.h"
 #include "storage/base/check.h"
-#include "storage/base/crc32c.h"
 #include "storage/codec/columns.h"
 #include "storage/head/checkpoint_format.h"
 #include "storage/head/head_impl.h"
@@ -21,7 +20,7 @@ size_t BeginSection(std::string& out) {
 void EndSection(Section type, size_t at, std::string& out) {
   const std::string_view body = std::string_view(out).substr(at + kSectionHeaderBytes);
   const uint64_t size = body.size();
-  const uint32_t crc = base::Crc32c(body);
+  const uint32_t crc = SectionCrc(type, body);
   const auto number = static_cast<uint32_t>(type);
   std::memcpy(out.data() + at, &kCheckpointMagic, 4);
   std::memcpy(out.data() + at + 4, &number, 4);

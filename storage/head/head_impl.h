@@ -157,6 +157,13 @@ struct Head::Impl {
   std::vector<uint32_t> scratch_slots;
 };
 
+// After a restart the floor may stand before where it stood: then chunks are met again that a block has, and columns
+// that they need may be gone. Chunks that were sealed after a cut never need a column from before it, so a missing
+// column means that the chunk, and all before it, have been cut.
+inline bool IsCut(const ChunkView& chunk, const SealedView& view) {
+  return (chunk.header.flags & kChunkInlineTimes) == 0 && chunk.header.column < view.first();
+}
+
 // Appends to the sealed log what `encode_at(position)` puts into `body`, and makes it the end of the series' chain.
 // Bodies hold distances from where they stand, so the place must be known before; room for the guess is made, and a
 // guess that was too small is corrected.

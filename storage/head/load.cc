@@ -3,7 +3,6 @@
 
 #include "storage/base/bytes.h"
 #include "storage/base/check.h"
-#include "storage/base/crc32c.h"
 #include "storage/codec/columns.h"
 #include "storage/head/checkpoint_format.h"
 #include "storage/head/head_impl.h"
@@ -80,7 +79,7 @@ absl::Status Head::Impl::LoadCheckpoint(std::string_view bytes) {
     const auto crc = in.Fixed<uint32_t>();
     const std::string_view section = in.Take(size);
     if (!in.ok() || magic != kCheckpointMagic) return Bad("truncated or not a checkpoint");
-    if (base::Crc32c(section) != crc) return Bad("checksum mismatch");
+    if (SectionCrc(static_cast<Section>(type), section) != crc) return Bad("checksum mismatch");
     sections.emplace_back(static_cast<Section>(type), section);
   }
   if (sections.size() < 2 || sections.front().first != Section::kHeader || sections.back().first != Section::kEnd) {

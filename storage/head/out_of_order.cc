@@ -54,6 +54,7 @@ std::optional<Point> Head::Impl::FindInChain(uint32_t slot, const Series& s, int
     const auto bytes = view.Read(at);
     ChunkView chunk;
     if (!bytes.ok() || !ParseChunk(*bytes, at, &chunk).ok() || chunk.header.slot != slot) return std::nullopt;
+    if (IsCut(chunk, view)) return std::nullopt;
     times.clear();
     if ((chunk.header.flags & kChunkInlineTimes) != 0) {
       if (!codec::DecodeTimes(chunk.inline_times, times).ok()) return std::nullopt;

@@ -44,6 +44,7 @@ class SealedView {
  public:
   uint64_t end() const { return end_; }
   uint64_t floor() const { return floor_; }
+  uint64_t first() const { return blocks_->list.front()->first(); }  // bytes before it are gone
   // The record's body (without size and checksum) at `position`, checked. DataLoss when there is none, or a damaged
   // one.
   absl::StatusOr<std::string_view> Read(uint64_t position) const;

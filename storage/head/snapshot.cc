@@ -74,6 +74,7 @@ absl::Status Snapshot::Walk(const Entry& e, std::vector<ChunkView>* newest_first
       return absl::DataLossError(
           base::StrCat("sealed chunk at ", at, " belongs to series ", chunk.header.slot, " and not ", e.slot));
     }
+    if (IsCut(chunk, sealed_)) break;
     if (at < below_) {
       newest_first->push_back(chunk);
       *plain = *plain && (chunk.header.flags & ~kChunkMask) == 0;

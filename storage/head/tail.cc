@@ -2,13 +2,7 @@
 #include <algorithm>
 
 #include "storage/head/head_impl.h"
-#if __has_include("storage/model/histogram_math.h")
 #include "storage/model/histogram_math.h"
-#else
-namespace varve::model {
-static bool DetectReset(const Histogram& previous, const Histogram& next) { return next.count < previous.count; }
-}  // namespace varve::model
-#endif
 
 namespace varve::head {
 
