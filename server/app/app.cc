@@ -1,12 +1,12 @@
 #include "server/app/app.h"
 
+#include <algorithm>
 #include <atomic>
-
 #include <thread>
 
-#include "server/app/build_info.h"
 #include "server/app/process_metrics.h"
 #include "server/app/query_routes.h"
+#include "server/app/version.h"
 #include "server/app/write_routes.h"
 #include "server/http/server.h"
 #include "server/roles/distributor.h"
@@ -27,9 +27,15 @@ roles::IngesterConfig IngesterConfigOf(const Config& config) {
   out.shards = config.head.shards > 0 ? static_cast<uint32_t>(config.head.shards)
                                       : std::min<uint32_t>(cores, roles::Ingester::kShardsMax);
   switch (config.wal.sync) {
-    case WalSync::kAlways: out.shard.wal_sync = roles::WalSync::kAlways; break;
-    case WalSync::kInterval: out.shard.wal_sync = roles::WalSync::kInterval; break;
-    case WalSync::kNone: out.shard.wal_sync = roles::WalSync::kNone; break;
+    case WalSync::kAlways:
+      out.shard.wal_sync = roles::WalSync::kAlways;
+      break;
+    case WalSync::kInterval:
+      out.shard.wal_sync = roles::WalSync::kInterval;
+      break;
+    case WalSync::kNone:
+      out.shard.wal_sync = roles::WalSync::kNone;
+      break;
   }
   out.shard.wal_sync_interval_ms = config.wal.sync_interval_ms;
   out.shard.wal_segment_bytes = config.wal.segment_bytes;
@@ -41,7 +47,7 @@ roles::IngesterConfig IngesterConfigOf(const Config& config) {
   return out;
 }
 
-constexpr std::string_view kIndexPage = R"(<!doctype html>
+constexpr std::string_view kIndexPage = R"html(<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Varve</title>
 <style>body{font:16px/1.5 sans-serif;margin:2rem auto;max-width:48rem;padding:0 1rem}code{background:#eee;padding:0 .2em}
 li{margin:.2em 0}</style></head><body>
@@ -61,7 +67,7 @@ li{margin:.2em 0}</style></head><body>
 <li><a href="/metrics">/metrics</a>: Varve's own metrics</li>
 <li><a href="/ready">/ready</a>, <a href="/healthy">/healthy</a></li></ul>
 </body></html>
-)";
+)html";
 
 }  // namespace
 
@@ -90,9 +96,10 @@ struct App::Impl {
 
 void App::Impl::AddOwnRoutes(http::Router& router) {
   const auto text = [](int status, std::string_view body) {
-    return [status, body = std::string(body)](const std::shared_ptr<const http::Request>&, const http::Respond& respond) {
-      respond(http::Response::Text(status, body));
-    };
+    return
+        [status, body = std::string(body)](const std::shared_ptr<const http::Request>&, const http::Respond& respond) {
+          respond(http::Response::Text(status, body));
+        };
   };
   router.Get("/", [](const std::shared_ptr<const http::Request>&, const http::Respond& respond) {
     http::Response page;
@@ -143,19 +150,19 @@ absl::StatusOr<std::unique_ptr<App>> App::Start(const Config& config, const base
   AddWriteRoutes(tenancy, impl.distributor, router);
   AddQueryRoutes(tenancy, impl.queries, router);
   ASSIGN_OR_RETURN(impl.http, http::Server::Start(config.http, std::move(router), log, impl.registry));
-  log.Info("listening", {{"http", impl.http->address()}, {"version", Build().version}, {"data_dir", config.data_dir}});
+  log.Info("listening", {{"http", impl.http->address()}, {"version", Version()}, {"data_dir", config.data_dir}});
   if (!config.grpc_listen.empty()) {
-    ASSIGN_OR_RETURN(impl.rpc, rpc::Server::Start(config.grpc_listen));
+    rpc::ServerConfig rpc;
+    rpc.listen = config.grpc_listen;
+    ASSIGN_OR_RETURN(impl.rpc, rpc::Server::Start(rpc));
   }
 
-  ASSIGN_OR_RETURN(impl.ingester,
-                   roles::Ingester::Open(IngesterConfigOf(config), impl.fs, clock, log, impl.registry));
+  ASSIGN_OR_RETURN(impl.ingester, roles::Ingester::Open(IngesterConfigOf(config), impl.fs, clock, log, impl.registry));
   roles::Distributor::Config distributor;
   distributor.body_bytes_max = config.http.body_bytes_max;
   distributor.limits = std::make_shared<model::Limits>(config.limits);
   impl.distributor_owned = std::make_unique<roles::Distributor>(distributor, *impl.ingester, clock, impl.registry);
-  ASSIGN_OR_RETURN(impl.queries_owned,
-                   QueryService::Create(config, *impl.ingester, clock, log, impl.registry));
+  ASSIGN_OR_RETURN(impl.queries_owned, QueryService::Create(config, *impl.ingester, clock, log, impl.registry));
   impl.distributor = impl.distributor_owned.get();
   impl.queries = impl.queries_owned.get();
   impl.ready = impl.ingester.get();
@@ -176,7 +183,7 @@ void App::Stop() {
   impl.queries_owned.reset();
   impl.admin.reset();
   if (impl.ingester != nullptr) impl.ingester->Stop(true);
-  if (impl.rpc != nullptr) impl.rpc->Stop();
+  if (impl.rpc != nullptr) impl.rpc->Stop(1000);
 }
 
 }  // namespace varve::app

@@ -7,10 +7,11 @@
 #include <thread>
 
 #include "server/app/app.h"
-#include "server/app/build_info.h"
 #include "server/app/config.h"
+#include "server/app/version.h"
 #include "storage/base/clock.h"
 #include "storage/base/log.h"
+#include "storage/base/strings.h"
 
 // jemalloc reads this at its start: give memory back soon, so that a burst does not stay resident.
 extern "C" {
@@ -48,12 +49,16 @@ int main(int argc, char** argv) {
     return kExitUsage;
   }
   switch (loaded->action) {
-    case app::Action::kHelp: return Print(app::HelpText());
+    case app::Action::kHelp:
+      return Print(app::HelpText());
     case app::Action::kVersion:
-      return Print("varve " + app::Build().version + " (" + app::Build().revision + ", " + app::Build().compiler + ")\n");
-    case app::Action::kConfigCheck: return Print("The configuration is valid.\n");
-    case app::Action::kConfigDocs: return Print(app::DocsMarkdown());
-    case app::Action::kRun: break;
+      return Print(base::StrCat("varve ", app::Version(), " (", app::Revision(), ", ", app::Compiler(), ")\n"));
+    case app::Action::kConfigCheck:
+      return Print("The configuration is valid.\n");
+    case app::Action::kConfigDocs:
+      return Print(app::DocsMarkdown());
+    case app::Action::kRun:
+      break;
   }
 
   const base::SystemClock clock;

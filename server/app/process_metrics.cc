@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "server/app/build_info.h"
+#include "server/app/version.h"
 
 namespace varve::app {
 
@@ -42,7 +42,8 @@ double CountEntries(const char* folder) {
 
 void AddProcessMetrics(const base::Clock& clock, base::Registry& registry) {
   const double started = static_cast<double>(clock.NowMs()) / 1000.0;
-  registry.AddGaugeFunction("varve_process_resident_memory_bytes", "Resident memory.", {}, [] { return StatmBytes(1); });
+  registry.AddGaugeFunction("varve_process_resident_memory_bytes", "Resident memory.", {},
+                            [] { return StatmBytes(1); });
   registry.AddGaugeFunction("varve_process_virtual_memory_bytes", "Virtual memory.", {}, [] { return StatmBytes(0); });
   registry.AddGaugeFunction("varve_process_cpu_seconds", "User and system CPU time.", {}, CpuSeconds);
   registry.AddGaugeFunction("varve_process_open_files", "Open file descriptors.", {},
@@ -52,7 +53,9 @@ void AddProcessMetrics(const base::Clock& clock, base::Registry& registry) {
                             [started] { return started; });
   registry
       .AddGauge("varve_build_info", "Always 1; the labels say what was built.",
-                {{"version", Build().version}, {"revision", Build().revision}, {"compiler", Build().compiler}})
+                {{"version", std::string(Version())},
+                 {"revision", std::string(Revision())},
+                 {"compiler", std::string(Compiler())}})
       .Set(1);
 }
 

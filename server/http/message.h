@@ -46,6 +46,7 @@ class Parameters {
   bool Has(std::string_view key) const;
   std::vector<std::string> All(std::string_view key) const;
   void Add(std::string key, std::string value) { pairs_.emplace_back(std::move(key), std::move(value)); }
+  const std::vector<std::pair<std::string, std::string>>& pairs() const { return pairs_; }
 
  private:
   std::vector<std::pair<std::string, std::string>> pairs_;
