@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "storage/base/check.h"
 
@@ -37,57 +38,67 @@ size_t PackingBytes(size_t n, int width, int patches, int high) {
   return 1 + PackedBytes(n, width) + (k == 0 ? 0 : 2 + PackedBytes(k, 7) + PackedBytes(k, high));
 }
 
+// The smallest range without patches.
+Packing Unpatched(const uint64_t* x, size_t n, const Kernels& kernels) {
+  int64_t low = 0, high = 0;
+  kernels.extremes(reinterpret_cast<const int64_t*>(x), n, low, high);
+  const int width = Width(static_cast<uint64_t>(high) - static_cast<uint64_t>(low));
+  return {static_cast<uint64_t>(low), width, 0, 0, PackingBytes(n, width, 0, 0)};
+}
+
 // The best width for `base`, counting what exceeds each width.
 void TryBase(const uint64_t* x, size_t n, uint64_t base, Packing& best) {
-  // Four tables, so that equal widths in a row do not wait for each other.
-  uint8_t tables[4][65] = {};
-  for (size_t i = 0; i < n; ++i) ++tables[i & 3][Width(x[i] - base)];
-  uint8_t histogram[65];
-  for (size_t i = 0; i < 65; ++i) {
-    histogram[i] = static_cast<uint8_t>(tables[0][i] + tables[1][i] + tables[2][i] + tables[3][i]);
+  // Two tables, so that equal widths in a row wait less for each other.
+  uint8_t even[65] = {}, odd[65] = {};
+  size_t i = 0;
+  for (; i + 2 <= n; i += 2) {
+    ++even[Width(x[i] - base)];
+    ++odd[Width(x[i + 1] - base)];
   }
+  if (i < n) ++even[Width(x[i] - base)];
   int widest = 64;
-  while (widest > 0 && histogram[widest] == 0) --widest;
-  const size_t base_bytes = SignedBytes(base), best_base_bytes = SignedBytes(best.base);
-  int above = 0;
+  while (widest > 0 && even[widest] + odd[widest] == 0) --widest;
+  const size_t base_bytes = SignedBytes(base);
+  size_t above = 0;
   for (int width = widest; width >= 0; --width) {
-    const size_t bytes = PackingBytes(n, width, above, widest - width);
-    if (best.bytes == 0 || bytes + base_bytes < best.bytes + best_base_bytes) {
-      best = {base, width, above, widest - width, bytes};
+    const size_t bytes = PackingBytes(n, width, static_cast<int>(above), widest - width);
+    if (bytes + base_bytes < best.bytes + SignedBytes(best.base)) {
+      best = {base, width, static_cast<int>(above), widest - width, bytes};
     }
-    above += histogram[width];
-    if (static_cast<size_t>(above) * 4 > n) break;
+    above += static_cast<size_t>(even[width] + odd[width]);
+    if (above * 4 > n) break;
   }
 }
 
-Packing ChoosePacking(const uint64_t* x, size_t n, const Kernels& kernels) {
-  int64_t low = 0, high = 0;
-  kernels.extremes(reinterpret_cast<const int64_t*>(x), n, low, high);
-  const uint64_t base = static_cast<uint64_t>(low), range = static_cast<uint64_t>(high) - base;
-  const int width = Width(range);
-  Packing best{base, width, 0, 0, PackingBytes(n, width, 0, 0)};
-  if (width <= 2 || n < 8) return best;
-  if (width > 62) {
-    TryBase(x, n, base, best);
-    return best;
-  }
-  // One pass tells whether patches may pay: j bits less for all against 7 + j for each that is wider.
-  const uint64_t limits[4] = {uint64_t{1} << (width - 1), uint64_t{1} << (width - 2), uint64_t{1} << (width - 3),
-                              range / 2 + 1};
+// Looks whether patches make `best`, which has none, shorter.
+void TryPatches(const uint64_t* x, size_t n, const Kernels& kernels, Packing& best) {
+  const int width = best.width;
+  if (width <= 2 || n < 8) return;
+  const uint64_t base = best.base;
+  if (width > 62) return TryBase(x, n, base, best);
+  // One pass tells whether patches may pay: j bits less for all, against 7 + j for each that is wider, and their
+  // header.
+  const uint64_t half = uint64_t{1} << (width - 1);
+  const uint64_t limits[4] = {half, half / 2, half / 4, half / 2 + half / 4};
   size_t counts[4];
   kernels.count_from(x, n, base, limits, counts);
-  if (counts[0] * 8 < n || counts[1] * 9 < n * 2 || counts[2] * 10 < n * 3) TryBase(x, n, base, best);
-  // Nearly all in the upper half: the lowest are outliers, as a counter's reset is one delta far below all others. The
-  // base goes above the lowest one, which then wraps and becomes a patch itself.
-  if ((n - counts[3]) * 8 < n) {
-    int64_t second = high;
+  const auto pays = [n](size_t patches, size_t bits) { return n * bits > patches * (7 + bits) + 24; };
+  if (pays(counts[0], 1) || pays(counts[1], 2) || pays(counts[2], 3)) TryBase(x, n, base, best);
+  // Nearly all far up: the lowest are outliers, as a counter's reset is one delta far below all others. The base goes
+  // above the lowest one, which then wraps and becomes a patch itself.
+  if ((n - counts[1]) * 8 < n) {
+    int64_t low = std::numeric_limits<int64_t>::max(), second = low;
     for (size_t i = 0; i < n; ++i) {
       const auto v = static_cast<int64_t>(x[i]);
-      if (v != low) second = std::min(second, v);
+      if (v < low) {
+        second = low;
+        low = v;
+      } else if (v != low && v < second) {
+        second = v;
+      }
     }
     TryBase(x, n, static_cast<uint64_t>(second), best);
   }
-  return best;
 }
 
 char* WritePacking(const Packing& packing, const uint64_t* x, size_t n, char* p) {
@@ -184,14 +195,20 @@ IntPlan PlanInts(IntScratch& s, size_t n, bool bits, const Kernels& kernels) {
     best.packing = packing;
     best.bytes = bytes;
   };
-  const Packing plain = ChoosePacking(x, n, kernels);
+  Packing plain = Unpatched(x, n, kernels), delta = Unpatched(s.d, n - 1, kernels);
+  // Outliers of values are outliers of deltas, so where values are much wider, patching them does not catch up.
+  if (plain.width <= delta.width + 2) TryPatches(x, n, kernels, plain);
   consider(Mode::kFor, plain, plain.bytes + FirstBytes(plain.base, bits));
-  const Packing delta = ChoosePacking(s.d, n - 1, kernels);
+  const int delta_width = delta.width;
+  TryPatches(s.d, n - 1, kernels, delta);
   consider(Mode::kDelta, delta, delta.bytes + first + SignedBytes(delta.base));
-  // Second differences pay when first ones drift; where those are narrow already, there is nothing to gain.
+  // Second differences pay when first ones drift; an outlier there is two here.
   if (delta.width > 1) {
-    const Packing dod = ChoosePacking(s.dd, n - 2, kernels);
-    consider(Mode::kDod, dod, dod.bytes + first + SignedBytes(s.d[0]) + SignedBytes(dod.base));
+    Packing dod = Unpatched(s.dd, n - 2, kernels);
+    if (dod.width < delta_width) {
+      TryPatches(s.dd, n - 2, kernels, dod);
+      consider(Mode::kDod, dod, dod.bytes + first + SignedBytes(s.d[0]) + SignedBytes(dod.base));
+    }
   }
   if (changes * 2 <= n) {
     for (size_t i = 0; i + 1 < n; ++i) changed |= Change(x[i], x[i + 1], bits);
