@@ -51,6 +51,7 @@ class RecordBuilder::PairTable {
     if (ids_.empty()) return;  // most requests have no new series, and should not pay for clearing the slots
     names_.clear();
     pairs_.clear();
+    last_.clear();
     bytes_.clear();
     std::fill(slots_.begin(), slots_.end(), 0);
     ids_.clear();
@@ -63,11 +64,12 @@ class RecordBuilder::PairTable {
 
   void Add(uint64_t id_delta, model::SeriesHash hash, model::LabelsView labels) {
     base::PutVarint(ids_, id_delta);
-    uint64_t count = 0;
-    for (auto it = labels.begin(); it != labels.end(); ++count) {
-      const model::LabelRef label = *it;
-      ++it;
-      base::PutVarint(refs_, PairOf(label));
+    size_t count = 0;
+    for (const model::LabelRef label : labels) {
+      // Most labels of a series are those of the one before, at the same place: the target's, the metric's name.
+      if (count == last_.size()) last_.push_back(kNoPair);
+      if (last_[count] == kNoPair || !Is(pairs_[last_[count]], label)) last_[count] = PairOf(label);
+      base::PutVarint(refs_, last_[count++]);
     }
     base::PutVarint(counts_, count);
     base::PutFixed(hashes_, hash.low);
@@ -100,6 +102,12 @@ class RecordBuilder::PairTable {
     return absl::Hash<std::pair<std::string_view, std::string_view>>{}({label.name, label.value});
   }
 
+  bool Is(const Entry& entry, model::LabelRef label) const {
+    return entry.name_size == label.name.size() && entry.value_size == label.value.size() &&
+           std::memcmp(bytes_.data() + entry.offset, label.name.data(), label.name.size()) == 0 &&
+           std::memcmp(bytes_.data() + entry.offset + entry.name_size, label.value.data(), label.value.size()) == 0;
+  }
+
   uint32_t PairOf(model::LabelRef label) {
     if (2 * (pairs_.size() + 1) > slots_.size()) Grow();
     const uint64_t hash = HashPair(label);
@@ -117,11 +125,7 @@ class RecordBuilder::PairTable {
         return index;
       }
       const Entry& entry = pairs_[slots_[at] - 1];
-      if (entry.hash == hash && entry.name_size == label.name.size() && entry.value_size == label.value.size() &&
-          std::memcmp(bytes_.data() + entry.offset, label.name.data(), label.name.size()) == 0 &&
-          std::memcmp(bytes_.data() + entry.offset + entry.name_size, label.value.data(), label.value.size()) == 0) {
-        return slots_[at] - 1;
-      }
+      if (entry.hash == hash && Is(entry, label)) return slots_[at] - 1;
     }
   }
 
@@ -141,6 +145,8 @@ class RecordBuilder::PairTable {
     }
   }
 
+  static constexpr uint32_t kNoPair = UINT32_MAX;
+  std::vector<uint32_t> last_;  // by place, the pair that a series had there last
   base::StringMap<uint32_t> names_;
   std::vector<Entry> pairs_;
   std::string bytes_;

@@ -48,8 +48,8 @@ void EncodeFloats(benchmark::State& state) {
     benchmark::DoNotOptimize(bytes);
   }
   const auto n = static_cast<double>(batch.series.size());
-  state.counters["ns_per_sample"] =
-      benchmark::Counter(n * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_sample"] =
+      benchmark::Counter(n, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.counters["bytes_per_sample"] = static_cast<double>(bytes) / n;
 }
 BENCHMARK(EncodeFloats)->ArgNames({"samples", "mixed"})->Args({2000, 0})->Args({2000, 1});
@@ -106,8 +106,8 @@ void EncodeSeries(benchmark::State& state) {
     benchmark::DoNotOptimize(bytes);
   }
   const auto n = static_cast<double>(series.size());
-  state.counters["ns_per_series"] =
-      benchmark::Counter(n * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["per_series"] =
+      benchmark::Counter(n, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
   state.counters["bytes_per_series"] = static_cast<double>(bytes) / n;
 }
 BENCHMARK(EncodeSeries)->ArgName("series")->Arg(500)->Arg(2000);
