@@ -31,7 +31,8 @@ void PutSample(std::string& out, int64_t t_ms, double value) {
 
 }  // namespace
 
-Stream::Stream(const Fleet& fleet, const StreamConfig& config) : fleet_(fleet), config_(config) {
+Stream::Stream(const Fleet& fleet, const StreamConfig& config)
+    : fleet_(fleet), config_(config), scrape_(config.first_scrape) {
   for (size_t target = config.shard; target < fleet.targets(); target += config.shards) order_.push_back(target);
   std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) { return fleet.TimeMs(a, 0) < fleet.TimeMs(b, 0); });
 }

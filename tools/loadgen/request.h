@@ -20,8 +20,9 @@ struct Request {
 struct StreamConfig {
   int version = 1;  // of remote write
   size_t samples_per_request = 2000;
-  int64_t scrapes = 1;
+  int64_t scrapes = 1;           // the last scrape sent is scrapes - 1
   size_t shard = 0, shards = 1;  // this stream has every shards-th target: a series always in the same one
+  int64_t first_scrape = 0;
 };
 
 // One sender's requests. Not thread-safe; the fleet must outlive it. When a target is replaced, its old series get

@@ -49,7 +49,8 @@ class Sender {
   Sender(const Fleet& fleet, const RunConfig& config, const base::Clock& clock, size_t shard)
       : config_(config),
         clock_(clock),
-        stream_(fleet, {config.version, config.samples_per_request, config.scrapes, shard, config.connections}) {
+        stream_(fleet, {config.version, config.samples_per_request, config.scrapes, shard, config.connections,
+                        config.first_scrape}) {
     headers_ = {{"Content-Encoding", "snappy"}, {"User-Agent", "varve-loadgen"}};
     if (config.version == 2) {
       headers_.emplace_back("Content-Type", "application/x-protobuf;proto=io.prometheus.write.v2.Request");
