@@ -1,11 +1,12 @@
 #pragma once
-// Prometheus' HTTP API without HTTP: parameters in, status and exact JSON out.
-#include <functional>
+// What a Prometheus client sees, independent of sockets: parameters in, status and exact JSON out.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "query/api/params.h"
 #include "query/engine/engine.h"
 #include "storage/base/cancel.h"
 #include "storage/base/clock.h"
@@ -13,53 +14,62 @@
 
 namespace varve::api {
 
-// Form parameters, decoded, in the order they came; a key may occur more than once.
-class Params {
- public:
-  void Add(std::string key, std::string value) { pairs_.emplace_back(std::move(key), std::move(value)); }
-  std::string_view Get(std::string_view key) const;  // the first one; "" when absent
-  bool Has(std::string_view key) const;
-  std::vector<std::string> All(std::string_view key) const;
-
- private:
-  std::vector<std::pair<std::string, std::string>> pairs_;
-};
-
-struct Call {
-  std::string method;  // "GET" or "POST"
-  std::string path;    // below /api/v1/, percent-decoded: "query_range", "label/job/values"
-  Params params;
-  const base::Cancel* cancel = nullptr;  // may be null; must outlive the call
-};
-
 struct Reply {
   int status = 200;
-  std::string content_type = "application/json";
   std::string body;
+  std::string_view content_type = "application/json";
 };
 
-// What the status endpoints show; the texts come from the process.
-struct ProcessInfo {
-  std::string version, revision, branch, build_user, build_date, compiler;  // status/buildinfo
-  std::function<std::string()> config_yaml;                                  // status/config
-  std::function<std::vector<std::pair<std::string, std::string>>()> flags;   // status/flags
+// What /api/v1/status/* tells about the process; fixed at start.
+struct ServerInfo {
+  std::string version, revision, branch, build_user, build_date, compiler;
+  std::string hostname, working_directory, storage_retention;
+  std::string config_yaml;                                 // without secrets
+  std::vector<std::pair<std::string, std::string>> flags;  // sorted by name
   int64_t start_time_ms = 0;
-  std::string working_directory, storage_retention;
 };
 
-// Every path of the API that reads. Any thread. Blocks while the query runs.
+// One request's surroundings. Everything is borrowed for the call.
+struct Context {
+  const model::SeriesSource* source = nullptr;  // the tenant's data, already narrowed to what the caller may read
+  const base::Cancel* cancel = nullptr;         // may be null
+};
+
+// Answers to everything below /api/v1/ that reads. Immutable; any thread.
 class Api {
  public:
-  Api(const engine::Engine& engine, const base::Clock& clock, ProcessInfo info);
-  // 404 with Prometheus' words for a path that does not exist, 405 for a method that does not fit.
-  Reply Handle(const Call& call, const model::SeriesSource& source) const;
-  // The JSON of an error that arose outside, e.g. when the queue of queries is full ("unavailable", 503).
-  static Reply Error(int status, std::string_view error_type, std::string_view text);
+  // `engine` and `clock` must outlive it.
+  Api(const engine::Engine& engine, const base::Clock& clock, ServerInfo info);
+
+  // `path` is what follows "/api/v1/", percent-decoded: "query_range", "label/job/values". Nothing when there is no
+  // such endpoint. Methods are the caller's business: all of them may be asked by GET, and those of TakesForms also by
+  // POST.
+  std::optional<Reply> Handle(std::string_view path, const Params& params, const Context& context) const;
+  static bool TakesForms(std::string_view path);
+
+  Reply Query(const Params& params, const Context& context) const;
+  Reply QueryRange(const Params& params, const Context& context) const;
+  Reply Series(const Params& params, const Context& context) const;
+  Reply LabelNames(const Params& params, const Context& context) const;
+  Reply LabelValues(std::string_view label, const Params& params, const Context& context) const;
+  Reply Metadata(const Params& params, const Context& context) const;
+  Reply QueryExemplars(const Params& params, const Context& context) const;
+  Reply TsdbStatus(const Params& params, const Context& context) const;
+  Reply FormatQuery(const Params& params) const;
+  Reply ParseQuery(const Params& params) const;
 
  private:
+  Reply Run(engine::Query query, const Params& params, uint64_t limit, const Context& context) const;
+  std::optional<Reply> Status(std::string_view name) const;
+
   const engine::Engine& engine_;
   const base::Clock& clock_;
-  const ProcessInfo info_;
+  const ServerInfo info_;
 };
+
+// The error body that Prometheus' clients understand; errorType follows the status code.
+Reply ErrorReply(int status, std::string_view message);
+// Codes as engine.h lists them.
+Reply ErrorReply(const absl::Status& status);
 
 }  // namespace varve::api
