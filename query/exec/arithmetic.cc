@@ -51,8 +51,6 @@ bool DropsName(BinaryOp op) {
     case BinaryOp::kMod:
     case BinaryOp::kPow:
     case BinaryOp::kAtan2:
-    case BinaryOp::kTrimUpper:
-    case BinaryOp::kTrimLower:
       return true;
     default:
       return false;

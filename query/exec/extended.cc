@@ -39,21 +39,6 @@ bool Bounds(std::span<const int64_t> t, const Window& w, Extension extension, si
   return t[last] > w.start_ms && t[first] <= w.end_ms;
 }
 
-HistogramPtr InterpolateHistogram(int64_t t1, const HistogramPtr& h1, int64_t t2, const HistogramPtr& h2, int64_t at,
-                                  bool counter, bool left_edge, model::Combined& notes) {
-  const double share = static_cast<double>(at - t1) / static_cast<double>(t2 - t1);
-  model::Combined ignored;
-  if (counter && model::DetectReset(*h1, *h2)) {
-    // What was counted since the reset; at the right edge the caller adds what was before it.
-    (void)left_edge;
-    return WithHint(ScaleHistogram(h2, share), model::ResetHint::kReset);
-  }
-  HistogramPtr difference = SubHistograms(h2, h1, notes);
-  if (difference == nullptr) return nullptr;
-  HistogramPtr result = AddHistograms(h1, WithHint(ScaleHistogram(difference, share), h1->hint), ignored);
-  return result;
-}
-
 void HistogramRate(const Window& w, Extension extension, bool counter, bool per_second, KernelCall& call, size_t step,
                    Column& out) {
   size_t first = 0, last = 0;
@@ -67,12 +52,11 @@ void HistogramRate(const Window& w, Extension extension, bool counter, bool per_
   HistogramPtr left = w.h[first], right = w.h[last];
   bool right_is_copy = true;
   if (extension == Extension::kSmoothed && w.ht[first] < w.start_ms && first < last) {
-    left = InterpolateHistogram(w.ht[first], w.h[first], w.ht[first + 1], w.h[first + 1], w.start_ms, counter, true,
-                                notes);
+    left = InterpolateHistograms(w.ht[first], w.h[first], w.ht[first + 1], w.h[first + 1], w.start_ms, counter, notes);
   }
   if (extension == Extension::kSmoothed && last > 0 && w.ht[last] > w.end_ms && last > first) {
     right_is_copy = false;
-    right = InterpolateHistogram(w.ht[last - 1], w.h[last - 1], w.ht[last], w.h[last], w.end_ms, counter, false, notes);
+    right = InterpolateHistograms(w.ht[last - 1], w.h[last - 1], w.ht[last], w.h[last], w.end_ms, counter, notes);
   }
   if (left == nullptr || right == nullptr) return call.WarnMetric(text::kMixedSchemas);
   HistogramPtr result = SubHistograms(right, left, notes);

@@ -49,6 +49,9 @@ double VarianceOf(std::span<const double> v) {
 }
 
 double MedianDeviationOf(std::span<const double> v) {
+  for (const double x : v) {
+    if (std::isnan(x)) return x;
+  }
   std::vector<double> copy(v.begin(), v.end());
   const double median = QuantileInPlace(0.5, copy);
   for (size_t i = 0; i < v.size(); ++i) copy[i] = std::fabs(v[i] - median);

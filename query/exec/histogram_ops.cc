@@ -56,6 +56,27 @@ HistogramPtr WithHint(const HistogramPtr& h, model::ResetHint hint) {
   return Changed(h, [&](model::Histogram& out) { out.hint = hint; });
 }
 
+void DetectHints(std::vector<HistogramPtr>& histograms) {
+  HistogramPtr before;
+  for (HistogramPtr& h : histograms) {
+    HistogramPtr original = h;
+    if (h->hint == model::ResetHint::kUnknown && before != nullptr && !h->IsStale() && !before->IsStale()) {
+      h = WithHint(h, model::DetectReset(*before, *h) ? model::ResetHint::kReset : model::ResetHint::kNotReset);
+    }
+    before = std::move(original);
+  }
+}
+
+HistogramPtr InterpolateHistograms(int64_t t1_ms, const HistogramPtr& h1, int64_t t2_ms, const HistogramPtr& h2,
+                                   int64_t at_ms, bool counter, model::Combined& notes) {
+  const double share = static_cast<double>(at_ms - t1_ms) / static_cast<double>(t2_ms - t1_ms);
+  if (counter && model::DetectReset(*h1, *h2)) return WithHint(ScaleHistogram(h2, share), model::ResetHint::kReset);
+  const HistogramPtr difference = SubHistograms(h2, h1, notes);
+  if (difference == nullptr) return nullptr;
+  model::Combined ignored;
+  return AddHistograms(h1, WithHint(ScaleHistogram(difference, share), h1->hint), ignored);
+}
+
 void HistogramFold::Add(const HistogramPtr& h) {
   reset_seen_ |= h->hint == model::ResetHint::kReset;
   not_reset_seen_ |= h->hint == model::ResetHint::kNotReset;

@@ -21,7 +21,14 @@ HistogramPtr DivideHistogram(const HistogramPtr& h, double divisor);
 HistogramPtr TrimHistogram(const HistogramPtr& h, double cut, bool upper);  // upper: keep what is at most `cut`
 HistogramPtr CompactHistogram(const HistogramPtr& h);
 HistogramPtr WithHint(const HistogramPtr& h, model::ResetHint hint);
+// Replaces unknown hints by what the sample before says, as Prometheus does where it reads counts only.
+void DetectHints(std::vector<HistogramPtr>& histograms);
 inline bool UsesCustom(const HistogramPtr& h) { return model::UsesCustomBuckets(h->schema); }
+
+// The value at `at_ms` on the line between two histograms; null when incompatible. Of a counter that was reset in
+// between it is what was counted since, marked as a reset.
+HistogramPtr InterpolateHistograms(int64_t t1_ms, const HistogramPtr& h1, int64_t t2_ms, const HistogramPtr& h2,
+                                   int64_t at_ms, bool counter, model::Combined& notes);
 
 // The sum or mean of histograms, in input order, with what there is to say about it.
 class HistogramFold {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "query/exec/histogram_ops.h"
 #include "storage/base/check.h"
 
 namespace varve::exec {
@@ -27,6 +28,7 @@ class SelectorRange : public RangeSource {
     RETURN_IF_ERROR(context_.HoldSamples(out.size()));  // checks the limit against one series at a time
     context_.DropSamples(out.size());
     DropStale(out);
+    if (node_.counts_only && !out.histograms.empty()) DetectHints(out.histograms);
     return absl::OkStatus();
   }
 

@@ -13,10 +13,11 @@ namespace {
 
 using model::ResetHint;
 
-// Whether sample i began a new count, going by start times: its start is known, is not the start of the sample before,
-// lies at or after that sample, and before its own time.
+// Whether sample i began a new count, going by start times: its start is known, lies before its own time, and after the
+// sample before; or at that sample, unless that one has the same start.
 bool StartedAnew(std::span<const int64_t> t, std::span<const int64_t> st, size_t i) {
-  return !st.empty() && st[i] != 0 && st[i] != st[i - 1] && st[i] >= t[i - 1] && st[i] < t[i];
+  if (st.empty() || st[i] == 0 || st[i] >= t[i]) return false;
+  return st[i] > t[i - 1] || (st[i] == t[i - 1] && st[i] != st[i - 1]);
 }
 
 void WarnOverlaps(std::span<const int64_t> t, std::span<const int64_t> st, KernelCall& call) {

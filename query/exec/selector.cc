@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "query/exec/histogram_ops.h"
 #include "query/exec/labels.h"
 
 namespace varve::exec {
@@ -26,6 +27,7 @@ class Selector : public Operator {
     RETURN_IF_ERROR(context_.Tick());
     RETURN_IF_ERROR(selection_->Read(next_++, &samples_));
     context_.CountRead(samples_.size());
+    if (node_.counts_only && !samples_.histograms.empty()) DetectHints(samples_.histograms);
     if (samples_.times != seen_) {
       seen_ = samples_.times;
       if (smoothed_) {
@@ -50,7 +52,10 @@ class Selector : public Operator {
  private:
   absl::Status ListSeries() {
     series_.resize(selection_->size());
-    for (size_t i = 0; i < series_.size(); ++i) series_[i].labels = selection_->labels(i);
+    for (size_t i = 0; i < series_.size(); ++i) {
+      series_[i].labels = selection_->labels(i);
+      if (smoothed_) series_names_.emplace_back(series_[i].labels.Get(model::kMetricName));
+    }
     distinct_ = value_ == SelectorValue::kSample;
     if (value_ != SelectorValue::kSample) DropNames(series_, context_.flags().delayed_name_removal);
     return absl::OkStatus();
@@ -98,26 +103,44 @@ class Selector : public Operator {
     context_.CountQueried(positions_.size());
   }
 
+  // The histogram at a position; null: a float.
+  const HistogramPtr* HistogramAt(size_t p) const {
+    const auto h =
+        std::lower_bound(samples_.histogram_at.begin(), samples_.histogram_at.end(), static_cast<uint32_t>(p));
+    if (h == samples_.histogram_at.end() || *h != p) return nullptr;
+    return &samples_.histograms[static_cast<size_t>(h - samples_.histogram_at.begin())];
+  }
+
   void Smooth(Column& out) {
     const std::vector<int64_t>& times = *samples_.times;
     for (size_t i = 0; i < positions_.size(); ++i) {
       const int64_t t = at_ms_[i];
-      auto usable = [&](int64_t p) {
-        return p >= 0 && p < static_cast<int64_t>(times.size()) && !model::IsStaleNan(samples_.values[p]) &&
-               !std::binary_search(samples_.histogram_at.begin(), samples_.histogram_at.end(),
-                                   static_cast<uint32_t>(p));
-      };
-      int64_t before = positions_[i];
-      if (before >= 0 && times[before] <= t - context_.lookback_ms()) before = -1;
-      if (!usable(before)) before = -1;
-      const int64_t after = static_cast<int64_t>(positions_[i]) + 1;
-      if (before < 0) continue;
-      if (times[before] == t || !usable(after) || times[after] > t + context_.lookback_ms()) {
-        out.SetFloat(i, samples_.values[before]);
+      if (positions_[i] < 0) continue;
+      const auto before = static_cast<size_t>(positions_[i]);
+      const size_t after = before + 1;
+      if (times[before] <= t - context_.lookback_ms() || model::IsStaleNan(samples_.values[before])) continue;
+      const HistogramPtr* h1 = HistogramAt(before);
+      const bool alone = times[before] == t || after == times.size() || times[after] > t + context_.lookback_ms() ||
+                         model::IsStaleNan(samples_.values[after]) ||
+                         (HistogramAt(after) == nullptr) != (h1 == nullptr);
+      if (h1 != nullptr) {
+        model::Combined notes;
+        HistogramPtr h =
+            alone ? *h1 : InterpolateHistograms(times[before], *h1, times[after], *HistogramAt(after), t, false, notes);
+        if (h == nullptr) {
+          context_.annotations().Warn(Quoted(text::kMixedSchemas, series_names_[next_ - 1]), node_.position);
+        } else {
+          out.SetHistogram(i, std::move(h));
+        }
+        continue;
+      }
+      const double v = samples_.values[before];
+      if (alone) {
+        out.SetFloat(i, v);
         continue;
       }
       const double share = static_cast<double>(t - times[before]) / static_cast<double>(times[after] - times[before]);
-      out.SetFloat(i, samples_.values[before] + (samples_.values[after] - samples_.values[before]) * share);
+      out.SetFloat(i, v + (samples_.values[after] - v) * share);
     }
   }
 
@@ -132,6 +155,7 @@ class Selector : public Operator {
   model::SampleColumns samples_;
   model::TimeColumn seen_;  // whose positions_ these are
   std::vector<int32_t> positions_;
+  std::vector<std::string> series_names_;  // of a smoothed selector, for its warnings
 };
 
 }  // namespace

@@ -170,6 +170,7 @@ absl::StatusOr<NodePtr> Lower(const promql::Expr& expr, const Bounds& bounds) { 
 absl::StatusOr<NodePtr> Build(const promql::Expr& expr, const Bounds& bounds) {
   ASSIGN_OR_RETURN(NodePtr root, Lower(expr, bounds));
   FoldConstants(root);
+  MarkHistogramCounts(*root);
   MarkStepInvariant(root);
   return root;
 }

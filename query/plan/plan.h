@@ -40,6 +40,7 @@ struct Node {
   std::optional<int64_t> at_ms;  // evaluated at this time, whatever the step's
   int64_t range_ms = 0, subquery_step_ms = 0;
   bool anchored = false, smoothed = false;
+  bool counts_only = false;  // of native histograms only count and sum matter
   const promql::Binary* binary = nullptr;
   const promql::Aggregate* aggregate = nullptr;
   const promql::FunctionSignature* function = nullptr;
@@ -57,6 +58,7 @@ absl::StatusOr<NodePtr> Build(const promql::Expr& expr, const Bounds& bounds);
 // Passes, in this order.
 absl::StatusOr<NodePtr> Lower(const promql::Expr& expr, const Bounds& bounds);
 void FoldConstants(NodePtr& node);
+void MarkHistogramCounts(Node& root);
 void MarkStepInvariant(NodePtr& root);
 
 // Milliseconds, rounded towards zero.
