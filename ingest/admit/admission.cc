@@ -172,7 +172,9 @@ bool Admission::Admit(model::LabelsView labels, uint64_t active_series, uint64_t
 void Screen(model::WriteBatch& batch, const model::Limits& limits, model::WriteResult& result) {
   result.MergeFrom(batch.refused);
   batch.refused = model::WriteResult();
-  for (model::WriteBatch::Series& series : batch.series) {
+  const bool plain = batch.histograms.empty() && batch.exemplars.empty();  // nearly always
+  for (size_t i = 0; !plain && i < batch.series.size(); ++i) {
+    model::WriteBatch::Series& series = batch.series[i];
     if (series.histogram_count > 0) ScreenHistograms(batch, series, result);
     if (series.exemplar_count > 0) {
       if (limits.exemplars_max == 0)
