@@ -35,6 +35,7 @@ eval instant at 5m count(m)
   expect warn msg:PromQL warning: x (1:1)
   expect warn regex: ^PromQL
   {} 1
+
 eval instant at 0 1
   1
 eval instant at 0 "x"
