@@ -5,6 +5,7 @@
 #include "storage/base/mutex.h"
 #include "storage/base/strings.h"
 #include "storage/block/chunk.h"
+#include "storage/index/pair_map.h"
 
 namespace varve::block {
 
@@ -26,7 +27,8 @@ class BlockSelection final : public model::HashedSelection {
       return absl::OkStatus();
     }
     ASSIGN_OR_RETURN(const index::Bitmap matching, index::Match(*file_, request.matchers, request.cancel));
-    std::vector<uint32_t> local(file_->pair_count(), 0);  // number in labels_ plus one
+    // To the number in labels_ plus one. Series have some ten labels, most of which they share.
+    index::PairMap local(file_->pair_count(), matching.cardinality());
     File::SeriesCursor cursor(*file_);
     size_t seen = 0;
     for (const uint32_t series : matching) {
@@ -109,7 +111,7 @@ class BlockSelection final : public model::HashedSelection {
     std::vector<Part> parts;  // one per chunk
   };
 
-  absl::Status AddLabel(uint32_t pair, std::vector<uint32_t>& local) {
+  absl::Status AddLabel(uint32_t pair, index::PairMap& local) {
     const size_t name = file_->name_of(pair);
     std::string value;
     RETURN_IF_ERROR(file_->ReadPair(name, pair, value).status());

@@ -171,6 +171,11 @@ struct Index::Impl final : PostingsView {
     Reclaim();
   }
 
+  // Not so while all its pairs wait for BulkAdd.
+  bool HasSeries(const Name& name) const {
+    return std::any_of(name.pairs.begin(), name.pairs.end(), [&](PairId pair) { return postings[pair].size() > 0; });
+  }
+
   std::span<const PairId> Pairs(uint32_t slot) const {
     if (slot >= slots.size() || slots[slot] == 0) return {};
     return LabelList(dictionary->list(slots[slot])).pairs();
@@ -329,7 +334,7 @@ std::vector<std::string> Index::LabelNames(const Bitmap* among) const {
   std::vector<std::string> out;
   if (among == nullptr) {
     for (const auto& [name, number] : m.name_numbers) {
-      if (!m.names[number].pairs.empty()) out.push_back(name);
+      if (m.HasSeries(m.names[number])) out.push_back(name);
     }
   } else {
     std::vector<bool> seen(m.names.size());
@@ -370,7 +375,8 @@ std::vector<std::string> Index::LabelValues(std::string_view label, const Bitmap
   m.EnsureSorted(name);
   out.reserve(among == nullptr ? name.pairs.size() : 0);
   for (const PairId pair : name.pairs) {
-    if (among == nullptr || m.postings[pair].Intersects(*among)) out.emplace_back(m.dictionary->label(pair).value);
+    const bool listed = among == nullptr ? m.postings[pair].size() > 0 : m.postings[pair].Intersects(*among);
+    if (listed) out.emplace_back(m.dictionary->label(pair).value);
   }
   return out;
 }
@@ -420,17 +426,19 @@ void Index::FillStats(size_t limit, model::SourceStats& stats) const {
   stats.label_pairs = 0;
   for (const auto& [name, number] : m.name_numbers) {
     const std::vector<PairId>& pairs = m.names[number].pairs;
-    if (pairs.empty()) continue;
-    stats.label_pairs += pairs.size();
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, values = 0;
     for (const PairId pair : pairs) {
       const std::string_view value = m.dictionary->label(pair).value;
       const uint64_t series = m.postings[pair].size();
+      if (series == 0) continue;
+      ++values;
       bytes += value.size() * series;  // as Prometheus counts: as if every series had its own copy
       if (name == model::kMetricName && by_metric.Wants(series)) by_metric.Add(std::string(value), series);
       if (by_pair.Wants(series)) by_pair.Add(base::StrCat(name, "=", value), series);
     }
-    by_label.Add(name, pairs.size());
+    if (values == 0) continue;
+    stats.label_pairs += values;
+    by_label.Add(name, values);
     bytes_by_label.Add(name, bytes);
   }
   stats.series_by_metric = by_metric.Take();
@@ -474,12 +482,16 @@ absl::Status Index::BulkAdd(std::span<const uint32_t> slots, std::span<const uin
   if (slots.size() != ends.size() || (ends.empty() ? !pairs.empty() : ends.back() != pairs.size())) {
     return absl::InvalidArgumentError("label lists do not add up");
   }
-  std::vector<uint32_t> starts(size_t{end} + 1, 0);  // counts first, shifted by one
+  // A few series among many labels, as a record of the log has them, are not worth a walk over all labels.
+  const bool few = pairs.size() * 16 < end;
+  std::vector<uint32_t> starts(few ? 0 : size_t{end} + 1, 0);  // counts first, shifted by one
   for (const PairId pair : pairs) {
-    if (pair >= end) return absl::InvalidArgumentError(base::StrCat("label ", pair, " is not in the dictionary"));
-    ++starts[pair + 1];
+    if (pair >= end || (few && !m.IsListed(pair))) {
+      return absl::InvalidArgumentError(base::StrCat("label ", pair, " is not in the dictionary"));
+    }
+    if (!few) ++starts[pair + 1];
   }
-  for (PairId pair = 0; pair < end; ++pair) {
+  for (PairId pair = 0; !few && pair < end; ++pair) {
     if (starts[pair + 1] > 0 && !m.IsListed(pair)) {
       return absl::InvalidArgumentError(base::StrCat("label ", pair, " is not in the dictionary"));
     }
@@ -493,6 +505,16 @@ absl::Status Index::BulkAdd(std::span<const uint32_t> slots, std::span<const uin
     for (uint32_t at = begin + 1; at < ends[i]; ++at) {
       if (pairs[at] == pairs[at - 1]) return absl::InvalidArgumentError("a label occurs twice in one series");
     }
+  }
+  if (few) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      const uint32_t begin = i == 0 ? 0 : ends[i - 1];
+      const auto list = pairs.subspan(begin, ends[i] - begin);
+      m.SetList(slots[i], list);
+      for (const PairId pair : list) m.postings[pair].Add(slots[i]);
+      m.all.Add(slots[i]);
+    }
+    return absl::OkStatus();
   }
   for (PairId pair = 0; pair < end; ++pair) starts[pair + 1] += starts[pair];
   if (!slots.empty() && m.slots.size() <= slots.back()) m.slots.resize(slots.back() + 1, 0);

@@ -99,8 +99,8 @@ class Index {
   // Ids run from 0 to pair_end(); those without series have empty bytes and need not be stored.
   PairId pair_end() const;
   std::string_view PairBytes(PairId pair) const;
-  // One id per label in canonical bytes (checked: InvalidArgument). Until they are used they are listed without series;
-  // DropUnused, after the last BulkAdd, forgets those that no series has.
+  // One id per label in canonical bytes (checked: InvalidArgument). They are not listed
+  // until a series has them; DropUnused, after the last BulkAdd, gives back the memory of those that never came to it.
   absl::StatusOr<std::vector<PairId>> InternPairs(std::span<const std::string_view> labels);
   // Many series at once: slots ascending and free; series i has pairs[i == 0 ? 0 : ends[i - 1] .. ends[i]), in name
   // order. InvalidArgument (and nothing added) when an id is unknown, a slot is taken or out of order, or ends do not

@@ -4,19 +4,22 @@
 
 #include "storage/base/strings.h"
 #include "storage/index/dictionary.h"
+#include "storage/index/pair_map.h"
 #include "storage/index/text_order.h"
 
 namespace varve::index {
 
 namespace {
 
-// Ranks of the pairs that occur in `lists`, from 1, in the order of (name, value). Indexed by pair id.
-std::vector<uint32_t> RankPairs(const Pin& pin, std::span<const LabelList> lists) {
+// Ranks of the pairs that occur in `lists`, from 1, in the order of (name, value).
+PairMap RankPairs(const Pin& pin, std::span<const LabelList> lists) {
   PairId end = 0;
+  uint64_t total = 0;
   for (const LabelList list : lists) {
+    total += list.pairs().size();
     for (const PairId pair : list.pairs()) end = std::max(end, pair + 1);
   }
-  std::vector<uint32_t> rank(end, 0);
+  PairMap rank(end, total);
   base::StringMap<uint32_t> name_numbers;
   struct Group {
     std::string name;
@@ -52,7 +55,7 @@ std::vector<uint32_t> SortByLabels(const Pin& pin, std::span<const LabelList> li
   std::vector<uint32_t> order(lists.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   if (lists.size() < 2) return order;
-  const std::vector<uint32_t> rank = RankPairs(pin, lists);
+  PairMap rank = RankPairs(pin, lists);
 
   // A label set is its ranks one after the other, 0 beyond its end: a proper prefix sorts first. Positions need only
   // the bits in which they differ; as many as fit make a 64-bit key, which is nearly always all of them.
