@@ -82,7 +82,7 @@ std::string HelpText() {
       "  --help                       This text.\n"
       "  --version                    Version and build.\n"
       "  --config FILE                YAML file with settings (VARVE_CONFIG).\n"
-      "  --config.check               Read and check all settings, print them, and stop.\n"
+      "  --config.check               Read and check all settings, and stop.\n"
       "  --config.docs                Print docs/configuration.md, and stop.\n";
   std::string_view group;
   for (const Setting& setting : Settings(config)) {
@@ -115,7 +115,7 @@ std::string DocsMarkdown() {
       "| environment | `VARVE_WAL_SYNC=always` |\n"
       "| file (`--config varve.yaml`, or `VARVE_CONFIG`) | `wal: {sync: always}` |\n"
       "\n"
-      "`varve --config.check` reads everything, prints what holds, and stops. Unknown names and bad values are "
+      "`varve --config.check` reads and checks everything, and stops. Unknown names and bad values are "
       "refused,\n"
       "with the place where they stand and the nearest known name. Environment variables that begin with `VARVE_` and\n"
       "belong to no setting are ignored, because Kubernetes makes such variables for a service named varve.\n"

@@ -273,4 +273,20 @@ std::vector<std::string> EverySourceIsBuilt(const Tree& tree) {
   return complaints;
 }
 
+std::vector<std::string> MetricsAreDocumented(const Tree& tree) {
+  const auto page = tree.find("docs/metrics.md");
+  std::vector<std::string> complaints;
+  for (const auto& [path, content] : tree) {
+    const bool ships = path.starts_with("storage/") || path.starts_with("query/") || path.starts_with("ingest/") ||
+                       path.starts_with("server/");
+    if (!IsSource(path) || !ships) continue;
+    for (size_t at = 0; (at = content.find("\"varve_", at)) != std::string::npos; ++at) {
+      const std::string name = content.substr(at + 1, content.find('"', at + 1) - at - 1);
+      if (page != tree.end() && page->second.find(StrCat("`", name, "`")) != std::string::npos) continue;
+      complaints.push_back(StrCat(path, ": ", name, " is not in docs/metrics.md; add a line there"));
+    }
+  }
+  return complaints;
+}
+
 }  // namespace varve::tidy

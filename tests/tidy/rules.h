@@ -18,5 +18,6 @@ std::vector<std::string> FoldersIntroduceThemselves(const Tree& tree);
 std::vector<std::string> NothingIsLeftOver(const Tree& tree);
 std::vector<std::string> HeadersAreGuarded(const Tree& tree);
 std::vector<std::string> EverySourceIsBuilt(const Tree& tree);
+std::vector<std::string> MetricsAreDocumented(const Tree& tree);
 
 }  // namespace varve::tidy

@@ -28,6 +28,7 @@ TEST_CASE("folders introduce themselves") { RequireNone(FoldersIntroduceThemselv
 TEST_CASE("nothing is left over") { RequireNone(NothingIsLeftOver(Real())); }
 TEST_CASE("headers are guarded") { RequireNone(HeadersAreGuarded(Real())); }
 TEST_CASE("every source is built") { RequireNone(EverySourceIsBuilt(Real())); }
+TEST_CASE("metrics are documented") { RequireNone(MetricsAreDocumented(Real())); }
 
 TEST_CASE("an include that points up is found") {
   CHECK(IncludesPointDown({{"storage/wal/a.cc", "#include \"storage/head/head.h\"\n"}}) ==
@@ -57,6 +58,8 @@ TEST_CASE("missing pages and left-over marks and unbuilt sources are found") {
   CHECK(HeadersAreGuarded({{"a.h", "// A header.\n#pragma once\n"}}).size() == 1);
   CHECK(EverySourceIsBuilt({{"x/a.cc", ""}, {"x/CMakeLists.txt", "add(ba.cc)"}}).size() == 1);
   CHECK(EverySourceIsBuilt({{"x/a.cc", ""}, {"x/CMakeLists.txt", "add(a.cc)"}}).empty());
+  CHECK(MetricsAreDocumented({{"server/a.cc", "f(\"varve_x_total\""}, {"docs/metrics.md", "`varve_x`"}}).size() == 1);
+  CHECK(MetricsAreDocumented({{"server/a.cc", "f(\"varve_x_total\""}, {"docs/metrics.md", "`varve_x_total`"}}).empty());
   CHECK(EverySourceIsBuilt({{"x/y/a.cc", ""}, {"x/CMakeLists.txt", "add(y/a.cc)"}}).empty());
 }
 
