@@ -477,6 +477,16 @@ bool DetectReset(const Histogram& previous, const Histogram& next) {
   if (next.count < previous.count) return true;
   const bool custom = UsesCustomBuckets(next.schema);
   if (custom != UsesCustomBuckets(previous.schema)) return true;
+  if (SameLayout(previous, next)) {  // nearly always
+    const auto fell = [](const std::vector<double>& before, const std::vector<double>& after) {
+      bool any = false;
+      for (size_t i = 0; i < before.size(); ++i) any |= after[i] < before[i];
+      return any;
+    };
+    return (!custom && next.zero_count < previous.zero_count) ||
+           fell(previous.positive_buckets, next.positive_buckets) ||
+           fell(previous.negative_buckets, next.negative_buckets);
+  }
   Open before(previous), after(next);
   if (custom) {
     if (!SameBounds(previous.custom_values, next.custom_values)) {

@@ -355,6 +355,31 @@ TEST_CASE("resets and the zero bucket") {
   CHECK(DetectReset(next, before));  // narrower
 }
 
+TEST_CASE("layout does not matter for resets") {
+  base::Dice dice(5);
+  int resets = 0;
+  for (int round = 0; round < 500; ++round) {
+    const auto make = [&dice](double bias) {
+      std::vector<double> buckets(6);
+      for (double& v : buckets) v = bias + static_cast<double>(dice.Below(3));
+      Histogram h = Exponential(0, 0, std::move(buckets));
+      h.zero_count = static_cast<double>(dice.Below(2));
+      h.count = 100;
+      return h;
+    };
+    const Histogram before = make(0), after = make(static_cast<double>(dice.Below(3)));
+    Histogram loose_before = before, loose_after = after;
+    loose_before.positive_spans = {{0, 2}, {0, 0}, {0, 4}};  // the same buckets in other spans
+    Compact(loose_after);
+    const bool reset = DetectReset(before, after);
+    resets += reset;
+    REQUIRE(DetectReset(loose_before, after) == reset);
+    REQUIRE(DetectReset(before, loose_after) == reset);
+  }
+  CHECK(resets > 50);
+  CHECK(resets < 450);
+}
+
 TEST_CASE("resets between custom bounds look at those shared") {
   const Histogram before = Custom({2, 4, 6}, {1, 2, 5, 7});
   CHECK(DetectReset(before, Custom({2, 3, 4, 6}, {1, 0, 1, 5, 8})));
