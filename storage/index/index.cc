@@ -498,7 +498,8 @@ absl::Status Index::BulkAdd(std::span<const uint32_t> slots, std::span<const uin
   }
   for (size_t i = 0; i < slots.size(); ++i) {
     const uint32_t begin = i == 0 ? 0 : ends[i - 1];
-    if (begin > ends[i] || ends[i] - begin > UINT16_MAX) return absl::InvalidArgumentError("label lists do not add up");
+    if (begin > ends[i] || ends[i] > pairs.size() || ends[i] - begin > UINT16_MAX)
+      return absl::InvalidArgumentError("label lists do not add up");
     if ((i > 0 && slots[i] <= slots[i - 1]) || Has(slots[i])) {
       return absl::InvalidArgumentError(base::StrCat("slot ", slots[i], " is taken or out of order"));
     }
