@@ -28,9 +28,11 @@ uint64_t CountRecords(std::string_view framed) {
 }  // namespace
 
 absl::Status WriterConfig::Validate() const {
-  if (segment_bytes < 4096 || segment_bytes > (uint64_t{1} << 40)) {
+  // The upper bound keeps offsets within 32 bits, whatever a last write adds; others pack positions into 64.
+  constexpr uint64_t kMin = 4096, kMax = 1u << 30u;
+  if (segment_bytes < kMin || segment_bytes > kMax) {
     return absl::InvalidArgumentError(
-        base::StrCat("wal segment_bytes is ", segment_bytes, ", want 4096 to ", uint64_t{1} << 40));
+        base::StrCat("wal segment_bytes is ", segment_bytes, ", want ", kMin, " to ", kMax));
   }
   if (first_segment == 0) return absl::InvalidArgumentError("wal first_segment is 0, segments count from 1");
   return absl::OkStatus();
