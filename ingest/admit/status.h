@@ -1,27 +1,20 @@
 #pragma once
-// The answer to a write, and what a write request says about itself. Pure functions; HTTP itself is server/http's.
+// The answer to a write. Pure functions; HTTP itself is server/http's.
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "ingest/decode/encoding.h"
+#include "ingest/decode/push_format.h"
 #include "storage/base/status.h"
 #include "storage/model/limits.h"
 #include "storage/model/write_result.h"
 
 namespace varve::admit {
 
-struct PushFormat {
-  int version = 1;  // of remote write
-  decode::Encoding encoding = decode::Encoding::kSnappy;
-};
-// Reads Content-Type and Content-Encoding. The error's message is the text of a 415 answer.
-//   application/x-protobuf                                              1
-//   application/x-protobuf;proto=prometheus.WriteRequest                1
-//   application/x-protobuf;proto=io.prometheus.write.v2.Request         2
-// Encodings: snappy, zstd, gzip, identity; none means snappy, since 0.1.0 senders may leave it out.
-absl::StatusOr<PushFormat> ParsePushFormat(std::string_view content_type, std::string_view content_encoding);
+// Moved to decode, which is where callers should take it from.
+using decode::ParsePushFormat;
+using decode::PushFormat;
 
 struct Answer {
   int status = 204;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "ingest/decode/write_request.h"
+#include "proto/prom_write_v1.pb.h"
 #include "storage/base/check.h"
 #include "tests/ingest/decode/make_request.h"
 

@@ -6,7 +6,6 @@ namespace varve::admit {
 
 namespace {
 
-using decode::Encoding;
 using model::Reason;
 
 std::string HeaderOf(const Answer& answer, std::string_view name) {
@@ -17,35 +16,6 @@ std::string HeaderOf(const Answer& answer, std::string_view name) {
 }
 
 }  // namespace
-
-TEST_CASE("content types choose the version", "[admit]") {
-  const auto version = [](std::string_view type) {
-    const auto format = ParsePushFormat(type, "snappy");
-    return format.ok() ? format->version : 0;
-  };
-  CHECK(version("application/x-protobuf") == 1);
-  CHECK(version("") == 1);
-  CHECK(version("Application/X-Protobuf; charset=utf-8") == 1);
-  CHECK(version("application/x-protobuf;proto=prometheus.WriteRequest") == 1);
-  CHECK(version("application/x-protobuf; proto=\"io.prometheus.write.v2.Request\"") == 2);
-  CHECK(version("application/x-protobuf ; Proto = io.prometheus.write.v2.Request") == 2);
-  CHECK(version("application/x-protobuf;proto=io.prometheus.write.v3.Request") == 0);
-  CHECK(version("application/json") == 0);
-  CHECK(version("text/plain") == 0);
-}
-
-TEST_CASE("content encodings are known or a 415", "[admit]") {
-  CHECK(ParsePushFormat("", "")->encoding == Encoding::kSnappy);
-  CHECK(ParsePushFormat("", "Snappy")->encoding == Encoding::kSnappy);
-  CHECK(ParsePushFormat("", "zstd")->encoding == Encoding::kZstd);
-  CHECK(ParsePushFormat("", "gzip")->encoding == Encoding::kGzip);
-  CHECK(ParsePushFormat("", "identity")->encoding == Encoding::kIdentity);
-  const auto bad = ParsePushFormat("", "br");
-  REQUIRE_FALSE(bad.ok());
-  const Answer answer = AnswerError(bad.status(), 1);
-  CHECK(answer.status == 415);
-  CHECK(answer.body.find("want snappy, zstd, gzip or identity") != std::string::npos);
-}
 
 TEST_CASE("all stored is 204 without a body", "[admit]") {
   model::WriteResult result;
@@ -98,6 +68,9 @@ TEST_CASE("every reason has advice", "[admit]") {
 TEST_CASE("what may pass is 5xx and what stays wrong is 4xx", "[admit]") {
   CHECK(AnswerError(absl::InvalidArgumentError("x"), 1).status == 400);
   CHECK(AnswerError(absl::OutOfRangeError("x"), 1).status == 413);
+  CHECK(AnswerError(absl::UnimplementedError("x"), 1).status == 415);
+  CHECK(AnswerError(absl::UnauthenticatedError("x"), 1).status == 401);
+  CHECK(AnswerError(absl::CancelledError("x"), 1).status == 499);
   CHECK(AnswerError(absl::DataLossError("x"), 1).status == 500);
   for (const absl::Status& passing :
        {absl::UnavailableError("x"), absl::ResourceExhaustedError("disk"), absl::DeadlineExceededError("x")}) {

@@ -2,10 +2,13 @@
 
 #include <google/protobuf/descriptor.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <set>
 
+#include "proto/prom_write_v1.pb.h"
+#include "proto/prom_write_v2.pb.h"
 #include "storage/base/bytes.h"
 #include "storage/base/strings.h"
 
@@ -15,6 +18,74 @@ namespace {
 
 namespace v2 = io::prometheus::write::v2;
 using google::protobuf::FieldDescriptor;
+
+std::string RandomWord(base::Dice& dice, size_t most) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz_0123456789";
+  std::string out;
+  for (size_t n = 1 + dice.Below(most); n > 0; --n) out += kLetters[dice.Below(dice.OneIn(2) ? 26 : kLetters.size())];
+  return out;
+}
+
+double RandomValue(base::Dice& dice) {
+  switch (dice.Below(8)) {
+    case 0:
+      return 0;
+    case 1:
+      return model::StaleNan();
+    case 2:
+      return model::NormalNan();
+    case 3:
+      return -0.0;
+    case 4:
+      return std::bit_cast<double>(dice.Next());
+    default:
+      return static_cast<double>(dice.Between(-1000000, 1000000)) / 100;
+  }
+}
+int64_t RandomTime(base::Dice& dice) {
+  return dice.OneIn(10) ? static_cast<int64_t>(dice.Next()) : 1'700'000'000'000 + dice.Between(0, 1'000'000);
+}
+
+template <class Histogram>
+void FillHistogram(base::Dice& dice, Histogram& h) {
+  const bool custom = dice.OneIn(3);
+  h.set_schema(custom ? -53 : static_cast<int>(dice.Between(-4, 8)));
+  h.set_sum(RandomValue(dice));
+  h.set_zero_threshold(dice.OneIn(2) ? 0.001 : 0);
+  h.set_timestamp(RandomTime(dice));
+  h.set_reset_hint(static_cast<decltype(h.reset_hint())>(dice.Below(4)));
+  const bool integer = dice.OneIn(2);
+  if (integer && !dice.OneIn(5)) h.set_count_int(dice.Below(1000));
+  if (!integer) h.set_count_float(RandomValue(dice));
+  if (dice.OneIn(2)) {
+    if (integer)
+      h.set_zero_count_int(dice.Below(100));
+    else
+      h.set_zero_count_float(RandomValue(dice));
+  }
+  for (uint64_t n = dice.Below(4); n > 0; --n) {
+    auto* span = h.add_positive_spans();
+    span->set_offset(static_cast<int>(dice.Between(-5, 5)));
+    span->set_length(static_cast<uint32_t>(dice.Below(5)));
+  }
+  for (uint64_t n = dice.Below(3); n > 0; --n)
+    h.add_negative_spans()->set_offset(static_cast<int>(dice.Between(-5, 5)));
+  for (uint64_t n = dice.Below(10); n > 0; --n) {
+    if (integer)
+      h.add_positive_deltas(dice.Between(-100, 100));
+    else
+      h.add_positive_counts(RandomValue(dice));
+  }
+  for (uint64_t n = dice.Below(5); n > 0; --n) {
+    if (integer)
+      h.add_negative_deltas(dice.Between(-100, 100));
+    else
+      h.add_negative_counts(RandomValue(dice));
+  }
+  if (custom) {
+    for (uint64_t n = dice.Below(6); n > 0; --n) h.add_custom_values(RandomValue(dice));
+  }
+}
 
 void PutTag(std::string& out, int number, uint32_t type) {
   base::PutVarint(out, static_cast<uint64_t>(number) << 3 | type);

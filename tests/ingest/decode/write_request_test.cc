@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "proto/prom_write_v1.pb.h"
+#include "proto/prom_write_v2.pb.h"
 #include "storage/base/bytes.h"
 #include "storage/base/strings.h"
 #include "tests/ingest/decode/make_request.h"
