@@ -5,16 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "ingest/decode/push_format.h"
 #include "storage/base/status.h"
 #include "storage/model/limits.h"
 #include "storage/model/write_result.h"
 
 namespace varve::admit {
-
-// Moved to decode, which is where callers should take it from.
-using decode::ParsePushFormat;
-using decode::PushFormat;
 
 struct Answer {
   int status = 204;

@@ -2,6 +2,7 @@
 
 #include "ingest/admit/admission.h"
 #include "ingest/decode/encoding.h"
+#include "ingest/decode/push_format.h"
 #include "ingest/decode/text_format.h"
 #include "ingest/decode/write_request.h"
 #include "storage/base/strings.h"
@@ -56,7 +57,7 @@ void Distributor::Refuse(const absl::Status& status, int version, const Done& do
 void Distributor::Write(const WriteRequest& request, Done done) {
   metrics_.requests.Add();
   metrics_.received_bytes.Add(request.body.size());
-  const auto format = admit::ParsePushFormat(request.content_type, request.content_encoding);
+  const auto format = decode::ParsePushFormat(request.content_type, request.content_encoding);
   if (!format.ok()) {
     Refuse(absl::UnimplementedError(std::string(base::Message(format.status()))), 1, done);
     return;
