@@ -202,7 +202,7 @@ bool Reader::Next(Record* record) {
 absl::Status CutTornTail(fs::FileSystem& fs, const std::string& folder, const ReadReport& report) {
   if (!report.torn) return absl::OkStatus();
   const std::string path = base::StrCat(folder, "/", SegmentName(report.torn->segment));
-  if (report.torn->offset < kSegmentHeaderBytes) return fs.Remove(path);
+  if (report.torn->offset == 0) return fs.Remove(path);  // not even a header; numbers go on from the segment before
   ASSIGN_OR_RETURN(const std::unique_ptr<fs::AppendFile> file, fs.OpenForAppend(path));
   return file->Truncate(report.torn->offset);
 }

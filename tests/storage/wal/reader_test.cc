@@ -143,6 +143,18 @@ TEST_CASE("a damaged segment header costs no record") {
   }
 }
 
+TEST_CASE("cutting the tail never takes a record that was read") {
+  // A record stands where the header should be, so that the torn part begins before where a header would end.
+  MemFs fs;
+  fs.Overwrite(SegmentPath(1), "x" + Numbered(5) + std::string(wal::kRecordMarker));
+  const ReadBackResult read = ReadBack(fs);
+  CHECK(read.numbers == std::vector<uint32_t>{5});
+  REQUIRE(read.report.torn);
+  CHECK(read.report.torn->offset < wal::kSegmentHeaderBytes);
+  REQUIRE(wal::CutTornTail(fs, kFolder, read.report).ok());
+  CHECK(ReadBack(fs).numbers == std::vector<uint32_t>{5});
+}
+
 TEST_CASE("a segment of a later version is left alone") {
   MemFs fs;
   WriteThree(fs);
