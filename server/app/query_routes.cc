@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "server/app/tenant.h"
 #include "server/app/version.h"
 #include "storage/base/strings.h"
@@ -57,12 +59,13 @@ absl::StatusOr<std::unique_ptr<QueryService>> QueryService::Create(const Config&
   engine.memory_bytes_max = static_cast<int64_t>(config.query.memory_bytes_max);
   for (const std::string& feature : config.features) RETURN_IF_ERROR(Enable(feature, engine));
   RETURN_IF_ERROR(engine.Validate());
-  api::ProcessInfo info;
+  api::ServerInfo info;
   info.version = Version();
   info.revision = Revision();
   info.compiler = Compiler();
-  info.config_yaml = [config] { return ToYaml(config); };
-  info.flags = [config] { return ToFlags(config); };
+  info.config_yaml = ToYaml(config);
+  info.flags = ToFlags(config);
+  std::sort(info.flags.begin(), info.flags.end());
   info.start_time_ms = clock.NowMs();
   info.working_directory = WorkingDirectory();
   info.storage_retention =
@@ -71,7 +74,7 @@ absl::StatusOr<std::unique_ptr<QueryService>> QueryService::Create(const Config&
       new QueryService(engine, std::move(info), config.query.concurrency, ingester, clock, registry));
 }
 
-QueryService::QueryService(const engine::EngineConfig& engine, api::ProcessInfo info, int threads,
+QueryService::QueryService(const engine::EngineConfig& engine, api::ServerInfo info, int threads,
                            roles::Ingester& ingester, const base::Clock& clock, base::Registry& registry)
     : ingester_(ingester),
       clock_(clock),
@@ -96,24 +99,22 @@ void QueryService::Handle(const std::string& tenant, const std::string& path,
     queue_seconds_.Observe(static_cast<double>(begun_ns - queued_ns) * 1e-9);
     auto parameters = http::Parameters::FromRequest(*request);
     if (!parameters.ok()) {
-      respond(ToResponse(api::Api::Error(400, "bad_data", base::Message(parameters.status()))));
+      respond(ToResponse(api::ErrorReply(400, base::Message(parameters.status()))));
       return;
     }
     running_.Add(1);
-    api::Call call;
-    call.method = request->method == "HEAD" ? "GET" : request->method;
-    call.path = path;
-    call.cancel = request->cancel.get();
-    for (const auto& [key, value] : parameters->pairs()) call.params.Add(key, value);
+    const api::Params params(parameters->pairs());
     const auto source = ingester_.SourceFor(tenant);
-    api::Reply reply = api_.Handle(call, *source);
+    const api::Context context{source.get(), request->cancel.get()};
+    std::optional<api::Reply> reply = api_.Handle(path, params, context);
+    if (!reply.has_value()) reply = api::ErrorReply(404, base::StrCat("there is no endpoint /api/v1/", path));
     running_.Add(-1);
     seconds_.Observe(static_cast<double>(clock_.MonotonicNs() - begun_ns) * 1e-9);
-    respond(ToResponse(std::move(reply)));
+    respond(ToResponse(*std::move(reply)));
   };
   if (!pool_->TryRun(task)) {
     refused_.Add();
-    respond(ToResponse(api::Api::Error(503, "unavailable", "too many queries are waiting")));
+    respond(ToResponse(api::ErrorReply(503, "too many queries are waiting")));
   }
 }
 
@@ -123,7 +124,7 @@ void AddQueryRoutes(const TenancyRule& tenancy, const std::atomic<QueryService*>
                                       std::shared_ptr<const http::Request> request, http::Respond respond) {
       QueryService* service = queries.load(std::memory_order_acquire);
       if (service == nullptr) {
-        respond(ToResponse(api::Api::Error(503, "unavailable", "starting: the data directory is being read")));
+        respond(ToResponse(api::ErrorReply(503, "starting: the data directory is being read")));
         return;
       }
       const auto tenant = TenantOf(tenancy.enabled, tenancy.default_tenant, request->Header("x-scope-orgid"));
@@ -132,6 +133,12 @@ void AddQueryRoutes(const TenancyRule& tenancy, const std::atomic<QueryService*>
         return;
       }
       const std::string path = request->path.substr(skip);
+      if (request->method == "POST" && !api::Api::TakesForms(path)) {
+        http::Response refused = ToResponse(api::ErrorReply(405, base::StrCat("/api/v1/", path, " is asked with GET")));
+        refused.headers.emplace_back("Allow", "GET");
+        respond(std::move(refused));
+        return;
+      }
       service->Handle(*tenant, path, std::move(request), std::move(respond));
     };
     router.Get(prefix + "{path...}", handler);

@@ -25,7 +25,7 @@ class QueryService {
               http::Respond respond);
 
  private:
-  QueryService(const engine::EngineConfig& engine, api::ProcessInfo info, int threads, roles::Ingester& ingester,
+  QueryService(const engine::EngineConfig& engine, api::ServerInfo info, int threads, roles::Ingester& ingester,
                const base::Clock& clock, base::Registry& registry);
   roles::Ingester& ingester_;
   const base::Clock& clock_;
