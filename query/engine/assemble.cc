@@ -52,6 +52,7 @@ class FinalNames : public exec::Operator {
 absl::Status AssembleColumns(const plan::Node& root, const Query& query, const exec::Grid& grid, exec::Context& context,
                              Result& result) {
   exec::Holding holding(context);
+  if (grid.steps > exec::kStepsMax) return absl::ResourceExhaustedError("query has too many steps");
   RETURN_IF_ERROR(holding.Grow(grid.steps * (sizeof(double) + 1)));
   ASSIGN_OR_RETURN(exec::OperatorPtr op, BuildOperator(root, grid, context));
   if (root.type == ValueType::kVector && context.flags().delayed_name_removal) {

@@ -39,7 +39,7 @@ absl::Status Context::HoldSamples(uint64_t n) {
 }
 
 absl::Status Holding::Grow(size_t bytes, uint64_t samples) {
-  if (!context_.memory().TryCharge(static_cast<int64_t>(bytes))) {
+  if (bytes > INT64_MAX / 2 || !context_.memory().TryCharge(static_cast<int64_t>(bytes))) {
     return absl::ResourceExhaustedError(
         base::StrCat("query needs more than its ", context_.memory().max(), " bytes of memory"));
   }

@@ -88,6 +88,9 @@ class Holding {
   uint64_t samples_ = 0;
 };
 
+// Steps of one grid: positions and step numbers are 32 bits wide.
+inline constexpr uint64_t kStepsMax = uint64_t{1} << 31;
+
 // What Prometheus calls an execution error: the query is well formed, but not over this data.
 inline absl::Status ExecutionError(std::string_view text) {
   return absl::FailedPreconditionError(absl::string_view(text.data(), text.size()));

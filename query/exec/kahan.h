@@ -20,8 +20,7 @@ struct KahanSum {
   double Value() const { return std::isinf(sum) ? sum : sum + compensation; }
 };
 
-// The mean as sum / count, until the sum would overflow; from then on an incremental mean. Starts with the first value
-// and not with zero, so that a lone -0 stays -0.
+// The mean as sum / count, until the sum would overflow; from then on an incremental mean.
 struct KahanMean {
   KahanSum sum;
   double count = 0;

@@ -117,6 +117,7 @@ absl::StatusOr<std::unique_ptr<RangeSource>> MakeRangeSource(const plan::Node& n
   OperatorPtr input;
   if (inner.steps > 0) {
     Holding probe(context);  // a grid too long for the budget is refused before it is built
+    if (inner.steps > kStepsMax) return absl::ResourceExhaustedError("subquery has too many steps");
     RETURN_IF_ERROR(probe.Grow(inner.steps * (sizeof(double) + sizeof(int64_t) + 1)));
     ASSIGN_OR_RETURN(input, BuildOperator(*node.children[0], inner, context));
   }

@@ -192,6 +192,7 @@ TEST_CASE("column kernels give what window kernels give to the last bit", "[engi
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     Fixture plain, slow;  // known start times, even if all are unknown, keep a series off the fast path
     slow.config.start_timestamps = true;
+    plain.config.parser.experimental_functions = slow.config.parser.experimental_functions = true;
     base::Dice a(seed), b(seed);
     AddRandomSeries(a, plain.source, false);
     AddRandomSeries(b, slow.source, true);

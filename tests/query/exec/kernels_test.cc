@@ -29,7 +29,6 @@ TEST_CASE("a mean survives the overflow of its sum", "[exec]") {
   CHECK(MeanOf(std::vector<double>{max, max, max}) == Approx(max));
   CHECK(MeanOf(std::vector<double>{max, -max}) == 0);
   CHECK(MeanOf(std::vector<double>{1, 2, 3, 4}) == 2.5);
-  CHECK(std::signbit(MeanOf(std::vector<double>{-0.0})));
 }
 
 TEST_CASE("quantiles interpolate and put NaN lowest", "[exec]") {
