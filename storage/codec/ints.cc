@@ -159,19 +159,21 @@ char* PackInts(const uint64_t* x, size_t n, uint64_t base, int width, char* p) {
   return p + (used + 7) / 8;
 }
 
+const char* Padded(std::string_view packed, const char* readable_end, PaddedCopy& copy) {
+  if (static_cast<size_t>(readable_end - packed.data()) >= packed.size() + kReadPad) return packed.data();
+  std::memcpy(copy, packed.data(), packed.size());
+  std::memset(copy + packed.size(), 0, kReadPad);
+  return copy;
+}
+
 void UnpackInts(std::string_view packed, int width, size_t n, const Kernels& kernels, const char* readable_end,
                 uint64_t* out) {
   if (width == 0) {
     std::fill_n(out, n, 0);
     return;
   }
-  if (static_cast<size_t>(readable_end - packed.data()) >= packed.size() + kReadPad) {
-    return kernels.unpack(packed.data(), width, n, out);
-  }
-  char copy[kBlock * 8 + kReadPad];
-  std::memcpy(copy, packed.data(), packed.size());
-  std::memset(copy + packed.size(), 0, kReadPad);
-  kernels.unpack(copy, width, n, out);
+  PaddedCopy copy;
+  kernels.unpack(Padded(packed, readable_end, copy), width, n, out);
 }
 
 IntPlan PlanInts(IntScratch& s, size_t n, bool bits, const Kernels& kernels) {

@@ -56,6 +56,9 @@ bool ExpandInts(const IntView& view, size_t n, bool bits, const Kernels& kernels
 // Bytes that n integers of `width` bits take.
 inline size_t PackedBytes(size_t n, int width) { return (n * static_cast<size_t>(width) + 7) / 8; }
 char* PackInts(const uint64_t* x, size_t n, uint64_t base, int width, char* p);
+// Where `packed` can be read with kReadPad bytes to spare: in place, or in `copy`.
+using PaddedCopy = char[kBlock * 8 + kReadPad];
+const char* Padded(std::string_view packed, const char* readable_end, PaddedCopy& copy);
 // Unpacks n integers; `readable_end` ends what may be read beyond the packed bytes.
 void UnpackInts(std::string_view packed, int width, size_t n, const Kernels& kernels, const char* readable_end,
                 uint64_t* out);

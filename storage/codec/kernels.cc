@@ -46,6 +46,23 @@ void ToDoublePlain(const uint64_t* x, size_t n, uint64_t add, double divisor, do
   }
 }
 
+void PackedToDoublePlain(const char* packed, int width, size_t n, uint64_t base, double divisor, double* out) {
+  const uint64_t mask = (uint64_t{1} << width) - 1;
+  for (size_t i = 0, bit = 0; i < n; ++i, bit += static_cast<size_t>(width)) {
+    out[i] =
+        static_cast<double>(static_cast<int64_t>(((Load(packed + (bit >> 3)) >> (bit & 7)) & mask) + base)) / divisor;
+  }
+}
+
+void DeltasToDoublePlain(const char* packed, int width, size_t n, uint64_t first, uint64_t base, double divisor,
+                         double* out) {
+  const uint64_t mask = (uint64_t{1} << width) - 1;
+  for (size_t i = 0, bit = 0; i < n; ++i, bit += static_cast<size_t>(width)) {
+    first += ((Load(packed + (bit >> 3)) >> (bit & 7)) & mask) + base;
+    out[i] = static_cast<double>(static_cast<int64_t>(first)) / divisor;
+  }
+}
+
 // Loops that the compiler makes wide by itself: compiled once for each kind of CPU. No multiply-add is ever fused (the
 // build forbids it), so that the width does not show in the results.
 #define VARVE_INLINE __attribute__((always_inline)) inline
@@ -197,17 +214,31 @@ VARVE_AVX2 void UnpackAvx2(const char* packed, int width, size_t n, uint64_t* ou
   }
 }
 
+#define VARVE_AVX2_INLINE VARVE_AVX2 __attribute__((always_inline)) inline
+
+// Sums of the first one, two, three and four.
+VARVE_AVX2_INLINE __m256i RunningSums(__m256i v) {
+  v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half: a, a+b | c, c+d
+  // The low half's total joins the high half.
+  return _mm256_add_epi64(v, _mm256_blend_epi32(_mm256_setzero_si256(), _mm256_permute4x64_epi64(v, 0x55), 0xF0));
+}
+
+// int64 to double. The low 32 bits become 2^52 + low, the high ones 2^84 + 2^63 + high * 2^32; both are exact, and so
+// is the difference of the constants, therefore the one rounding is that of the last addition: as in a scalar
+// conversion.
+VARVE_AVX2_INLINE __m256d Convert(__m256i v) {
+  const __m256i low = _mm256_blend_epi32(_mm256_set1_epi64x(0x4330000000000000), v, 0x55);
+  const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(v, 32), _mm256_set1_epi64x(0x4530000080000000));
+  const __m256d both = _mm256_castsi256_pd(_mm256_set1_epi64x(0x4530000080100000));
+  return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), both), _mm256_castsi256_pd(low));
+}
+
 VARVE_AVX2 void PrefixSumAvx2(uint64_t* x, size_t n, uint64_t carry, uint64_t step) {
   __m256i sum = _mm256_set1_epi64x(static_cast<int64_t>(carry));
   const __m256i steps = _mm256_set1_epi64x(static_cast<int64_t>(step));
-  const __m256i zero = _mm256_setzero_si256();
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    __m256i v = _mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), steps);
-    v = _mm256_add_epi64(v, _mm256_slli_si256(v, 8));  // within each half: a, a+b | c, c+d
-    // The low half's total joins the high half.
-    const __m256i low = _mm256_blend_epi32(zero, _mm256_permute4x64_epi64(v, 0x55), 0xF0);
-    v = _mm256_add_epi64(v, low);
+    const __m256i v = RunningSums(_mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), steps));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(x + i), _mm256_add_epi64(v, sum));
     sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(v, 0xFF));
   }
@@ -216,38 +247,78 @@ VARVE_AVX2 void PrefixSumAvx2(uint64_t* x, size_t n, uint64_t carry, uint64_t st
 }
 
 VARVE_AVX2 void ToDoubleAvx2(const uint64_t* x, size_t n, uint64_t add, double divisor, double* out) {
-  // The low 32 bits become 2^52 + low, the high ones 2^84 + 2^63 + high * 2^32; both are exact, and so is the
-  // difference of the constants, therefore the one rounding is that of the last addition: as in a scalar conversion.
-  const __m256i low_magic = _mm256_set1_epi64x(0x4330000000000000);
-  const __m256i high_magic = _mm256_set1_epi64x(0x4530000080000000);
-  const __m256d both_magic = _mm256_castsi256_pd(_mm256_set1_epi64x(0x4530000080100000));
   const __m256i adds = _mm256_set1_epi64x(static_cast<int64_t>(add));
-  const auto convert = [&](size_t i) __attribute__((always_inline, target(VARVE_AVX2_TARGET))) {
-    const __m256i v = _mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), adds);
-    const __m256i low = _mm256_blend_epi32(low_magic, v, 0x55);
-    const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(v, 32), high_magic);
-    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), both_magic), _mm256_castsi256_pd(low));
-  };
+  const __m256d divisors = _mm256_set1_pd(divisor);
   size_t i = 0;
-  if (divisor == 1) {
-    for (; i + 4 <= n; i += 4) _mm256_storeu_pd(out + i, convert(i));
-  } else {
-    const __m256d divisors = _mm256_set1_pd(divisor);
-    for (; i + 4 <= n; i += 4) _mm256_storeu_pd(out + i, _mm256_div_pd(convert(i), divisors));
+  for (; i + 4 <= n; i += 4) {
+    const __m256d v = Convert(_mm256_add_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)), adds));
+    _mm256_storeu_pd(out + i, divisor == 1 ? v : _mm256_div_pd(v, divisors));
   }
   ToDoublePlain(x + i, n - i, add, divisor, out + i);
+}
+
+template <bool kSum, bool kDivide>
+VARVE_AVX2_INLINE void FusedAvx2(const char* packed, int w, size_t n, uint64_t first, uint64_t base, double divisor,
+                                 double* out) {
+  const __m256i mask = _mm256_set1_epi64x((int64_t{1} << w) - 1);
+  const __m256i shift0 = _mm256_set_epi64x(3 * w, 2 * w, w, 0);
+  const __m256i shift1 = _mm256_add_epi64(shift0, _mm256_set1_epi64x(4 * w & 7));
+  const int at = 4 * w >> 3;
+  const __m256i bases = _mm256_set1_epi64x(static_cast<int64_t>(base));
+  const __m256d divisors = _mm256_set1_pd(divisor);
+  __m256i sum = _mm256_set1_epi64x(static_cast<int64_t>(first));
+  for (size_t i = 0; i < n; i += 8, packed += w) {
+    const __m256i word0 = _mm256_set1_epi64x(static_cast<int64_t>(Load(packed)));
+    const __m256i word1 = _mm256_set1_epi64x(static_cast<int64_t>(Load(packed + at)));
+    __m256i v0 = _mm256_add_epi64(_mm256_and_si256(_mm256_srlv_epi64(word0, shift0), mask), bases);
+    __m256i v1 = _mm256_add_epi64(_mm256_and_si256(_mm256_srlv_epi64(word1, shift1), mask), bases);
+    if (kSum) {
+      v0 = RunningSums(v0);
+      v1 = RunningSums(v1);
+      const __m256i middle = _mm256_add_epi64(sum, _mm256_permute4x64_epi64(v0, 0xFF));
+      v0 = _mm256_add_epi64(v0, sum);
+      sum = _mm256_add_epi64(middle, _mm256_permute4x64_epi64(v1, 0xFF));
+      v1 = _mm256_add_epi64(v1, middle);
+    }
+    __m256d d0 = Convert(v0), d1 = Convert(v1);
+    if (kDivide) {
+      d0 = _mm256_div_pd(d0, divisors);
+      d1 = _mm256_div_pd(d1, divisors);
+    }
+    if (i + 8 <= n) {
+      _mm256_storeu_pd(out + i, d0);
+      _mm256_storeu_pd(out + i + 4, d1);
+    } else {
+      double last[8];
+      _mm256_storeu_pd(last, d0);
+      _mm256_storeu_pd(last + 4, d1);
+      std::memcpy(out + i, last, (n - i) * sizeof(double));
+    }
+  }
+}
+
+VARVE_AVX2 void PackedToDoubleAvx2(const char* packed, int w, size_t n, uint64_t base, double divisor, double* out) {
+  if (divisor == 1) return FusedAvx2<false, false>(packed, w, n, 0, base, divisor, out);
+  FusedAvx2<false, true>(packed, w, n, 0, base, divisor, out);
+}
+VARVE_AVX2 void DeltasToDoubleAvx2(const char* packed, int w, size_t n, uint64_t first, uint64_t base, double divisor,
+                                   double* out) {
+  if (divisor == 1) return FusedAvx2<true, false>(packed, w, n, first, base, divisor, out);
+  FusedAvx2<true, true>(packed, w, n, first, base, divisor, out);
 }
 #endif
 }  // namespace
 
 const Kernels& PlainKernels() {
-  static constexpr Kernels kPlain{UnpackPlain, PrefixSumPlain, ToDoublePlain, VARVE_LOOP_NAMES(Plain)};
+  static constexpr Kernels kPlain{UnpackPlain,         PrefixSumPlain,      ToDoublePlain,
+                                  PackedToDoublePlain, DeltasToDoublePlain, VARVE_LOOP_NAMES(Plain)};
   return kPlain;
 }
 
 const Kernels& BestKernels() {
 #if defined(__x86_64__)
-  static constexpr Kernels kAvx2{UnpackAvx2, PrefixSumAvx2, ToDoubleAvx2, VARVE_LOOP_NAMES(Avx2)};
+  static constexpr Kernels kAvx2{UnpackAvx2,         PrefixSumAvx2,      ToDoubleAvx2,
+                                 PackedToDoubleAvx2, DeltasToDoubleAvx2, VARVE_LOOP_NAMES(Avx2)};
   static const bool has_avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("bmi2") != 0;
   if (has_avx2) return kAvx2;
 #endif

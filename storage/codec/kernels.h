@@ -8,6 +8,8 @@ namespace varve::codec {
 // What kernels may read beyond packed bytes, and write beyond their last element.
 inline constexpr size_t kReadPad = 64;
 inline constexpr size_t kWritePad = 8;
+// Four integers of this width and a bit offset of up to 4 fit into 8 bytes.
+inline constexpr int kFusedWidthMax = 15;
 
 struct Kernels {
   // `n` values of `width` bits (1 to 64), least significant bit first. Reads up to kReadPad bytes beyond the last.
@@ -16,6 +18,11 @@ struct Kernels {
   void (*prefix_sum)(uint64_t* x, size_t n, uint64_t carry, uint64_t step);
   // out[i] = double(int64(x[i] + add)) / divisor. Writes exactly n.
   void (*to_double)(const uint64_t* x, size_t n, uint64_t add, double divisor, double* out);
+  // The commonest in one go, for packed integers of 1 to kFusedWidthMax bits: out[i] = double(v[i]) / divisor with
+  // v[i] = packed[i] + base, or with v[i] = v[i - 1] + packed[i] + base, where v[-1] is `first`.
+  void (*packed_to_double)(const char* packed, int width, size_t n, uint64_t base, double divisor, double* out);
+  void (*deltas_to_double)(const char* packed, int width, size_t n, uint64_t first, uint64_t base, double divisor,
+                           double* out);
   void (*fill)(double* out, size_t n, double value);
 
   // How many of the first values, in steps of 8, are integers divided by `power`; stops at large ones too.

@@ -229,15 +229,29 @@ bool ExpandBlock(const BlockView& view, size_t n, const Kernels& kernels, const 
     kernels.fill(out, n, v);
     return true;
   }
-  uint64_t add = 0;
-  if (!ExpandInts(view.ints, n, view.bits, kernels, readable_end, x, add)) return false;
-  if (view.bits) {
-    for (size_t i = 0; i < n; ++i) out[i] = std::bit_cast<double>(x[i] + add);
-    return true;
+  const IntView& ints = view.ints;
+  const double divisor = view.bits ? 1 : kPowersOfTen[view.e];
+  if (!view.bits && ints.patches == 0 && ints.width > 0 && ints.width <= kFusedWidthMax &&
+      (view.mode == Mode::kFor || view.mode == Mode::kDelta)) {
+    PaddedCopy copy;
+    const char* const packed = Padded(ints.packed, readable_end, copy);
+    if (view.mode == Mode::kFor) {
+      kernels.packed_to_double(packed, ints.width, n, ints.base, divisor, out);
+    } else {
+      out[0] = static_cast<double>(static_cast<int64_t>(ints.first)) / divisor;
+      kernels.deltas_to_double(packed, ints.width, n - 1, ints.first, ints.base, divisor, out + 1);
+    }
+  } else {
+    uint64_t add = 0;
+    if (!ExpandInts(ints, n, view.bits, kernels, readable_end, x, add)) return false;
+    if (view.bits) {
+      for (size_t i = 0; i < n; ++i) out[i] = std::bit_cast<double>(x[i] + add);
+      return true;
+    }
+    const size_t lead = std::min(LeadInts(ints), n);
+    for (size_t i = 0; i < lead; ++i) out[i] = static_cast<double>(static_cast<int64_t>(x[i])) / divisor;
+    kernels.to_double(x + lead, n - lead, add, divisor, out + lead);
   }
-  const size_t lead = std::min(LeadInts(view.ints), n);
-  for (size_t i = 0; i < lead; ++i) out[i] = static_cast<double>(static_cast<int64_t>(x[i])) / kPowersOfTen[view.e];
-  kernels.to_double(x + lead, n - lead, add, kPowersOfTen[view.e], out + lead);
   const char* raw = view.exceptions.data();
   for (const char byte : view.exception_at) {
     const auto at = static_cast<uint8_t>(byte);

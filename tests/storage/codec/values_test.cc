@@ -156,6 +156,13 @@ TEST_CASE("both kernels agree on any bits") {
         PlainKernels().to_double(a, n, carry, divisor, c);
         BestKernels().to_double(b, n, carry, divisor, d);
         REQUIRE(Same({c, n}, {d, n}));
+        if (width > kFusedWidthMax) continue;
+        PlainKernels().packed_to_double(packed.data(), width, n, step, divisor, c);
+        BestKernels().packed_to_double(packed.data(), width, n, step, divisor, d);
+        REQUIRE(Same({c, n}, {d, n}));
+        PlainKernels().deltas_to_double(packed.data(), width, n, carry, step, divisor, c);
+        BestKernels().deltas_to_double(packed.data(), width, n, carry, step, divisor, d);
+        REQUIRE(Same({c, n}, {d, n}));
       }
       PlainKernels().prefix_sum(a, n, carry, step);
       BestKernels().prefix_sum(b, n, carry, step);
