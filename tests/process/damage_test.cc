@@ -5,6 +5,7 @@
 #include <fstream>
 #include <set>
 
+#include "server/http/client.h"
 #include "storage/base/strings.h"
 #include "tests/support/json.h"
 #include "tests/support/process.h"

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "storage/base/dice.h"
+#include "server/http/client.h"
 #include "storage/base/strings.h"
 #include "tests/support/json.h"
 #include "tests/support/process.h"

@@ -8,6 +8,7 @@
 #include <iostream>
 #include <map>
 
+#include "server/http/client.h"
 #include "storage/base/strings.h"
 #include "tests/support/json.h"
 #include "tests/support/process.h"
