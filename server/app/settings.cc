@@ -138,7 +138,7 @@ std::vector<Setting> Settings(Config& c) {
       {"wal.sync-interval", kWal, "With wal.sync interval: how much a power cut may lose.",
        duration(&c.wal.sync_interval_ms), 1, 60 * kSecond},
       {"wal.segment-bytes", kWal, "Size at which a log file is closed and the next one begun.",
-       size(&c.wal.segment_bytes), 1 << 20, 4ll << 30},
+       size(&c.wal.segment_bytes), 64 << 10, 4ll << 30},
 
       {"head.shards", kHead, "Threads among which series are divided; 0 for as many as cores.", &c.head.shards, 0,
        1024},
