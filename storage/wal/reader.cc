@@ -150,25 +150,43 @@ void Reader::ReportDamage(uint64_t offset, uint64_t bytes, std::string reason) {
   report_.damages.push_back(std::move(damage));
 }
 
+// Where the damage that begins at `begin` ends. A damaged record's own size is believed unless it lies; searching its
+// payload for records comes second, since what stands there may have been chosen by whoever sent it.
+size_t Reader::EndOfDamage(size_t begin) {
+  Header header;
+  CheckRecord(bytes_, begin, &header);
+  const std::string_view rest = bytes_.substr(begin);
+  const size_t found = FindRecord(begin + 1);
+  if (!rest.starts_with(kRecordMarker) || rest.size() < kRecordHeaderBytes || header.payload_bytes > kPayloadBytesMax) {
+    return found;
+  }
+  const size_t claimed = begin + kRecordHeaderBytes + header.payload_bytes;
+  if (found >= claimed && claimed <= bytes_.size()) {
+    const std::string_view behind = bytes_.substr(claimed, kRecordMarker.size());
+    return kRecordMarker.starts_with(behind) ? claimed : found;  // one that is damaged as well is reported by itself
+  }
+  // The size lies when records go on across the end that it claims. When it claims more than there is, then when they
+  // go on to the very end of the segment; a torn write would have been cut somewhere in its payload.
+  for (size_t at = found; at < std::min(claimed, bytes_.size()); at = FindRecord(at)) {
+    for (Header next; at < bytes_.size() && CheckRecord(bytes_, at, &next) == nullptr;) {
+      const size_t size = kRecordHeaderBytes + next.payload_bytes;
+      if (size > search_budget_) return std::min(claimed, bytes_.size());
+      search_budget_ -= size;
+      at += size;
+      if (claimed > bytes_.size() ? at == bytes_.size() : (at - size < claimed && at > claimed)) return found;
+      if (claimed <= bytes_.size() && at >= claimed) break;
+    }
+  }
+  return std::min(claimed, bytes_.size());
+}
+
 void Reader::StepOverDamage(std::string reason) {
   const size_t begin = at_;
-  // When only the payload is hurt, the record's size leads to the next one. Looking inside the payload comes second:
-  // what stands there may have been chosen by whoever sent it.
-  size_t next = 0;
-  Header header;
-  if (CheckRecord(bytes_, begin, &header) != nullptr && bytes_.substr(begin).starts_with(kRecordMarker) &&
-      bytes_.size() - begin >= kRecordHeaderBytes &&
-      header.payload_bytes <= bytes_.size() - begin - kRecordHeaderBytes) {
-    const size_t candidate = begin + kRecordHeaderBytes + header.payload_bytes;
-    Header after;
-    if (candidate == bytes_.size() || CheckRecord(bytes_, candidate, &after) == nullptr) next = candidate;
-  }
-  if (next == 0) next = FindRecord(begin + 1);
-  at_ = next;
-  if (next == bytes_.size() && next_ == segments_.size()) {
-    report_.torn = Damage{segment_, begin, next - begin, std::move(reason), ""};
+  at_ = EndOfDamage(begin);
+  if (at_ == bytes_.size() && next_ == segments_.size()) {
+    report_.torn = Damage{segment_, begin, at_ - begin, std::move(reason), ""};
   } else {
-    ReportDamage(begin, next - begin, std::move(reason));
+    ReportDamage(begin, at_ - begin, std::move(reason));
   }
 }
 

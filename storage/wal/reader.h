@@ -55,6 +55,7 @@ class Reader {
   bool OpenNextSegment();
   void OpenSegment(uint64_t segment);
   void StepOverDamage(std::string reason);
+  size_t EndOfDamage(size_t begin);
   size_t FindRecord(size_t begin);
   void ReportDamage(uint64_t offset, uint64_t bytes, std::string reason);
 

@@ -179,6 +179,19 @@ TEST_CASE("a record hidden in the payload of a damaged one does not come to life
   REQUIRE(log->Write(Numbered(2)).ok());
   Flip(fs, 1, wal::kSegmentHeaderBytes + wal::kRecordHeaderBytes);  // in the payload
   CHECK(ReadBack(fs).numbers == std::vector<uint32_t>{2});
+
+  // Nor when the write behind it is torn, or it is itself.
+  const std::string bytes = fs.Bytes(SegmentPath(1));
+  fs.Overwrite(SegmentPath(1), bytes.substr(0, bytes.size() - 1));
+  CHECK(ReadBack(fs).numbers.empty());
+  fs.Overwrite(SegmentPath(1), bytes.substr(0, bytes.size() - Numbered(2).size()));
+  CHECK(ReadBack(fs).numbers.empty());
+  wal::RecordBuilder torn;
+  torn.Begin();
+  torn.AddTenant(1, Numbered(666) + std::string(100, 'x'));
+  const std::string whole = wal::SegmentHeader(1) + std::string(torn.Finish());
+  fs.Overwrite(SegmentPath(1), whole.substr(0, whole.size() - 50));
+  CHECK(ReadBack(fs).numbers.empty());
 }
 
 TEST_CASE("record types that this version does not know are handed out") {
