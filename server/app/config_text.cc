@@ -33,24 +33,34 @@ std::string Default(const Setting& setting) {
 
 // YAML plain scalars that stay texts and need no quotes.
 bool IsPlain(std::string_view value) {
-  if (value.empty()) return false;
-  return std::all_of(value.begin(), value.end(),
-                     [](char c) {
-                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                              c == '-' || c == '.' || c == '/';
-                     }) &&
-         value[0] != '-' && value[0] != '.';
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.' || c == '/';
+  };
+  return !value.empty() && value[0] != '-' && value[0] != '.' && base::AsciiLower(value) != "null" &&
+         std::all_of(value.begin(), value.end(), plain);
+}
+
+// YAML's escapes are not Go's: \xff would be a character and not a byte. Control characters were refused when it was
+// set.
+std::string YamlText(std::string_view value) {
+  if (IsPlain(value)) return std::string(value);
+  std::string out = "\"";
+  for (const char c : value) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + '"';
 }
 
 std::string YamlValue(const Setting& setting) {
   const std::string value = ShownValue(setting);
   if (const auto* list = std::get_if<std::vector<std::string>*>(&setting.target)) {
     std::vector<std::string> items;
-    for (const std::string& item : **list) items.push_back(IsPlain(item) ? item : base::QuoteGo(item));
+    for (const std::string& item : **list) items.push_back(YamlText(item));
     return base::StrCat("[", base::StrJoin(items, ", "), "]");
   }
-  const bool is_text = std::holds_alternative<std::string*>(setting.target);
-  return is_text && !IsPlain(value) ? base::QuoteGo(value) : value;
+  return std::holds_alternative<std::string*>(setting.target) ? YamlText(value) : value;
 }
 
 }  // namespace

@@ -230,6 +230,11 @@ std::string ShownValue(const Setting& setting) {
 }
 
 absl::Status SetValue(const Setting& setting, std::string_view text) {
+  const bool has_control =
+      std::any_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  if (has_control || !base::IsValidUtf8(text)) {
+    return absl::InvalidArgumentError(base::StrCat(base::QuoteGo(text), " is not plain UTF-8 text"));
+  }
   struct Visitor {
     const Setting& setting;
     std::string_view text;

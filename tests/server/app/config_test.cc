@@ -186,6 +186,20 @@ TEST_CASE("what is shown can be read back as a file") {
   CHECK(back.limits.series_max == 7);
 }
 
+TEST_CASE("texts with odd characters are shown so that they read back, or refused") {
+  for (const char* dir : {"~", "null", "a\"b\\c", "# no", "a: b", "\xc3\xa4\xe2\x80\x8b", " x ", "true", "-", "1.5"}) {
+    INFO(dir);
+    Config config;
+    config.data_dir = config.tenancy.default_tenant = dir;
+    Config back;
+    REQUIRE(ApplyYaml(ToYaml(config), "shown", back).ok());
+    CHECK(back.data_dir == dir);
+    CHECK(back.tenancy.default_tenant == dir);
+  }
+  CHECK(LoadError({"--data-dir=a\xff"}) == "--data-dir: \"a\\xff\" is not plain UTF-8 text");
+  CHECK_FALSE(YamlError("data-dir: \"a\\n\"\n").empty());
+}
+
 TEST_CASE("every setting can be set from all three sources with its own default") {
   Config defaults;
   for (const Setting& setting : Settings(defaults)) {
