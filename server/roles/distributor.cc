@@ -43,7 +43,10 @@ std::shared_ptr<model::WriteBatch> Distributor::NewBatch() {
   return {batch.release(), [pool = pool_](model::WriteBatch* used) {
             std::unique_ptr<model::WriteBatch> owned(used);
             if (owned->series.capacity() > kSeriesKept) return;
+            // The body's buffer keeps its size: growing a string again would fill it with zeros first.
+            std::string body = owned->bodies.empty() ? std::string() : std::move(owned->bodies.front());
             owned->Clear();
+            owned->bodies.push_back(std::move(body));
             base::MutexLock lock(pool->mu);
             if (pool->free.size() < kBatchesKept) pool->free.push_back(std::move(owned));
           }};
@@ -63,12 +66,12 @@ void Distributor::Write(const WriteRequest& request, Done done) {
     return;
   }
   auto batch = NewBatch();
-  batch->bodies.emplace_back();
-  absl::Status status =
-      decode::Uncompress(format->encoding, request.body, config_.body_bytes_max, batch->bodies.back());
+  if (batch->bodies.empty()) batch->bodies.emplace_back();
+  std::string& body = batch->bodies.front();  // the decoder may add more behind it
+  absl::Status status = decode::Uncompress(format->encoding, request.body, config_.body_bytes_max, body);
   if (status.ok()) {
-    status = format->version == 2 ? decode::DecodeWriteV2(batch->bodies.back(), ingester_.hash_seed(), *batch)
-                                  : decode::DecodeWriteV1(batch->bodies.back(), ingester_.hash_seed(), *batch);
+    status = format->version == 2 ? decode::DecodeWriteV2(body, ingester_.hash_seed(), *batch)
+                                  : decode::DecodeWriteV1(body, ingester_.hash_seed(), *batch);
   }
   if (!status.ok()) {
     Refuse(status, format->version, done);

@@ -8,11 +8,13 @@ namespace varve::base {
 
 }  // namespace varve::base
 
-#define VARVE_CHECK(condition)                                                       \
-  do {                                                                               \
-    if (!(condition)) [[unlikely]] ::varve::base::CheckFailed(__FILE__, __LINE__, #condition); \
+#define VARVE_CHECK(condition)                                    \
+  do {                                                            \
+    if (!(condition)) [[unlikely]]                                \
+      ::varve::base::CheckFailed(__FILE__, __LINE__, #condition); \
   } while (false)
-#define VARVE_CHECK_MSG(condition, detail)                                                      \
-  do {                                                                                          \
-    if (!(condition)) [[unlikely]] ::varve::base::CheckFailed(__FILE__, __LINE__, #condition, detail); \
+#define VARVE_CHECK_MSG(condition, detail)                                \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]]                                        \
+      ::varve::base::CheckFailed(__FILE__, __LINE__, #condition, detail); \
   } while (false)

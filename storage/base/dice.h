@@ -19,7 +19,9 @@ class Dice {
     __extension__ using Wide = unsigned __int128;
     return static_cast<uint64_t>((static_cast<Wide>(Next()) * bound) >> 64);
   }
-  int64_t Between(int64_t low, int64_t high) { return low + static_cast<int64_t>(Below(static_cast<uint64_t>(high - low) + 1)); }
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(Below(static_cast<uint64_t>(high - low) + 1));
+  }
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }  // [0, 1)
   bool OneIn(uint64_t n) { return Below(n) == 0; }
 

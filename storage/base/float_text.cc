@@ -71,37 +71,44 @@ void AppendExponentDigits(std::string& out, const Digits& d) {
   out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, magnitude).ptr);
 }
 
-// Integers, and numbers with up to three decimals and at most 15 digits: two such decimals never share a double, so the
-// one found is the shortest. They are most of what is printed, and take a third of the time of the general way.
-bool AppendShort(std::string& out, double magnitude) {
-  if (!(magnitude < 1e15)) return false;
-  const auto whole = static_cast<int64_t>(magnitude);
-  char buffer[32];
-  if (static_cast<double>(whole) == magnitude) {
-    out.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, whole).ptr);
-    return true;
-  }
-  if (!(magnitude < 1e12) || magnitude < 1e-3) return false;
-  const auto scaled = static_cast<int64_t>(magnitude * 1000 + 0.5);
-  if (static_cast<double>(scaled) / 1000 != magnitude) return false;
-  char* end = std::to_chars(buffer, buffer + sizeof buffer, scaled / 1000).ptr;
-  const auto rest = static_cast<int>(scaled % 1000);
-  *end++ = '.';
-  *end++ = static_cast<char>('0' + rest / 100);
-  *end++ = static_cast<char>('0' + rest / 10 % 10);
-  *end++ = static_cast<char>('0' + rest % 10);
-  while (end[-1] == '0') --end;
-  out.append(buffer, end);
-  return true;
-}
-
 }  // namespace
 
+char* WriteFloatQuick(char* out, double v) {
+  const double magnitude = std::fabs(v);
+  if (!(magnitude < 1e15) || magnitude < 1e-6) return nullptr;  // zero too, which may have a sign
+  char* const limit = out + kFloatQuickBytes;
+  if (const auto whole = static_cast<int64_t>(v); static_cast<double>(whole) == v) {
+    return std::to_chars(out, limit, whole).ptr;
+  }
+  // Up to three decimals and at most 15 digits: two such decimals never share a double, so the one found is the
+  // shortest.
+  if (magnitude < 1e12 && magnitude >= 1e-3) {
+    const auto scaled = static_cast<int64_t>(magnitude * 1000 + 0.5);
+    if (static_cast<double>(scaled) / 1000 == magnitude) {
+      if (v < 0) *out++ = '-';
+      char* end = std::to_chars(out, limit, scaled / 1000).ptr;
+      const auto rest = static_cast<int>(scaled % 1000);
+      *end++ = '.';
+      *end++ = static_cast<char>('0' + rest / 100);
+      *end++ = static_cast<char>('0' + rest / 10 % 10);
+      *end++ = static_cast<char>('0' + rest % 10);
+      while (end[-1] == '0') --end;
+      return end;
+    }
+  }
+  // Below 2^53 the digits that to_chars lays out are the shortest ones; above it would print the exact integer.
+  return std::to_chars(out, limit, v, std::chars_format::fixed).ptr;
+}
+
 void AppendFloatFixed(std::string& out, double v) {
+  char buffer[kFloatQuickBytes];
+  if (char* end = WriteFloatQuick(buffer, v); end != nullptr) {
+    out.append(buffer, end);
+    return;
+  }
   if (AppendSpecial(out, v)) return;
   if (std::signbit(v)) out += '-';
-  const double magnitude = std::fabs(v);
-  if (!AppendShort(out, magnitude)) AppendFixedDigits(out, Shortest(magnitude));
+  AppendFixedDigits(out, Shortest(std::fabs(v)));
 }
 
 void AppendFloatExponent(std::string& out, double v) {

@@ -46,10 +46,14 @@ struct Registry::Impl {
     for (const auto& [key, value] : labels) {
       StrAppend(out, out.empty() ? "" : ",", key, "=\"");
       for (const char c : value) {
-        if (c == '\\') out += "\\\\";
-        else if (c == '"') out += "\\\"";
-        else if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\\')
+          out += "\\\\";
+        else if (c == '"')
+          out += "\\\"";
+        else if (c == '\n')
+          out += "\\n";
+        else
+          out += c;
       }
       out += '"';
     }
@@ -94,9 +98,12 @@ void Registry::AddGaugeFunction(std::string_view name, std::string_view help, Me
 
 namespace {
 void AppendValue(std::string& out, double v) {
-  if (std::isnan(v)) out += "NaN";
-  else if (std::isinf(v)) out += v > 0 ? "+Inf" : "-Inf";
-  else StrAppend(out, v);
+  if (std::isnan(v))
+    out += "NaN";
+  else if (std::isinf(v))
+    out += v > 0 ? "+Inf" : "-Inf";
+  else
+    StrAppend(out, v);
 }
 void AppendSample(std::string& out, std::string_view name, std::string_view labels, std::string_view extra, double v) {
   out += name;
@@ -116,16 +123,22 @@ std::string Registry::Exposition() const {
     StrAppend(out, "# HELP ", name, " ", family.help, "\n# TYPE ", name, " ", family.type, "\n");
     for (const auto& [labels, metric] : family.by_labels) {
       switch (metric.index()) {
-        case 0: AppendSample(out, name, labels, "", static_cast<double>(std::get<0>(metric)->value())); break;
-        case 1: AppendSample(out, name, labels, "", std::get<1>(metric)->value()); break;
+        case 0:
+          AppendSample(out, name, labels, "", static_cast<double>(std::get<0>(metric)->value()));
+          break;
+        case 1:
+          AppendSample(out, name, labels, "", std::get<1>(metric)->value());
+          break;
         case 2: {
           const Histogram& histogram = *std::get<2>(metric);
           uint64_t count = 0;
           for (size_t i = 0; i <= histogram.bounds().size(); ++i) {
             count += histogram.bucket(i);
             std::string le = "le=\"";
-            if (i < histogram.bounds().size()) AppendValue(le, histogram.bounds()[i]);
-            else le += "+Inf";
+            if (i < histogram.bounds().size())
+              AppendValue(le, histogram.bounds()[i]);
+            else
+              le += "+Inf";
             le += '"';
             AppendSample(out, StrCat(name, "_bucket"), labels, le, static_cast<double>(count));
           }
@@ -133,7 +146,8 @@ std::string Registry::Exposition() const {
           AppendSample(out, StrCat(name, "_count"), labels, "", static_cast<double>(count));
           break;
         }
-        default: AppendSample(out, name, labels, "", std::get<3>(metric)());
+        default:
+          AppendSample(out, name, labels, "", std::get<3>(metric)());
       }
     }
   }

@@ -1,6 +1,7 @@
 #pragma once
 // The process' own metrics, in Prometheus' data model. A component has a struct of them that is handed in:
-//   struct Metrics { Counter& samples; explicit Metrics(Registry& r) : samples(r.AddCounter("varve_x_total", "Help.")) {} };
+//   struct Metrics { Counter& samples; explicit Metrics(Registry& r) : samples(r.AddCounter("varve_x_total", "Help."))
+//   {} };
 // Names start with varve_, end with their unit, counters with _total.
 #include <atomic>
 #include <cstdint>
@@ -62,7 +63,8 @@ class Registry {
   Histogram& AddHistogram(std::string_view name, std::string_view help, std::vector<double> upper_bounds,
                           MetricLabels labels = {});
   // A gauge that is read when the page is asked for. `read` must stay callable as long as the registry lives.
-  void AddGaugeFunction(std::string_view name, std::string_view help, MetricLabels labels, std::function<double()> read);
+  void AddGaugeFunction(std::string_view name, std::string_view help, MetricLabels labels,
+                        std::function<double()> read);
 
   // The page in Prometheus' text format 0.0.4, families sorted by name.
   std::string Exposition() const;

@@ -20,12 +20,17 @@ absl::Status ErrnoStatus(int error_number, std::string_view context) {
   text += std::strerror(error_number);
   switch (error_number) {
     case ENOSPC:
-    case EDQUOT: return absl::ResourceExhaustedError(text);
-    case ENOENT: return absl::NotFoundError(text);
-    case EEXIST: return absl::AlreadyExistsError(text);
+    case EDQUOT:
+      return absl::ResourceExhaustedError(text);
+    case ENOENT:
+      return absl::NotFoundError(text);
+    case EEXIST:
+      return absl::AlreadyExistsError(text);
     case EACCES:
-    case EPERM: return absl::PermissionDeniedError(text);
-    default: return absl::InternalError(text);
+    case EPERM:
+      return absl::PermissionDeniedError(text);
+    default:
+      return absl::InternalError(text);
   }
 }
 

@@ -21,10 +21,9 @@ absl::Status ErrnoStatus(int error_number, std::string_view context);
 #define VARVE_CONCAT_INNER(a, b) a##b
 #define VARVE_CONCAT(a, b) VARVE_CONCAT_INNER(a, b)
 
-#define RETURN_IF_ERROR(expression)                                     \
-  do {                                                                  \
-    if (absl::Status varve_status_ = (expression); !varve_status_.ok()) \
-      return varve_status_;                                             \
+#define RETURN_IF_ERROR(expression)                                                           \
+  do {                                                                                        \
+    if (absl::Status varve_status_ = (expression); !varve_status_.ok()) return varve_status_; \
   } while (false)
 
 #define ASSIGN_OR_RETURN_INNER(result, target, expression) \

@@ -132,18 +132,18 @@ bool IsValidUtf8(std::string_view text) {
 }
 
 namespace {
-// What Go's strconv.IsPrint refuses beyond ASCII: separators, controls, formatting and private use. Code points that Unicode
-// has not assigned are refused there as well and let through here; the table would be twenty times as long.
+// What Go's strconv.IsPrint refuses beyond ASCII: separators, controls, formatting and private use. Code points that
+// Unicode has not assigned are refused there as well and let through here; the table would be twenty times as long.
 bool IsPrintable(uint32_t rune) {
   struct Range {
     uint32_t first, last;
   };
   static constexpr Range kNot[] = {
-      {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},       {0x61C, 0x61C},       {0x6DD, 0x6DD},
-      {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},       {0x1680, 0x1680},     {0x180E, 0x180E},
-      {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},     {0x3000, 0x3000},     {0xD800, 0xF8FF},
-      {0xFEFF, 0xFEFF},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},     {0x110BD, 0x110BD},   {0x110CD, 0x110CD},
-      {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF},   {0xE01F0, 0x10FFFF},
+      {0x80, 0xA0},       {0xAD, 0xAD},       {0x600, 0x605},     {0x61C, 0x61C},      {0x6DD, 0x6DD},
+      {0x70F, 0x70F},     {0x890, 0x891},     {0x8E2, 0x8E2},     {0x1680, 0x1680},    {0x180E, 0x180E},
+      {0x2000, 0x200F},   {0x2028, 0x202F},   {0x205F, 0x206F},   {0x3000, 0x3000},    {0xD800, 0xF8FF},
+      {0xFEFF, 0xFEFF},   {0xFFF0, 0xFFFB},   {0xFFFE, 0xFFFF},   {0x110BD, 0x110BD},  {0x110CD, 0x110CD},
+      {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A}, {0xE0000, 0xE00FF}, {0xE01F0, 0x10FFFF},
   };
   for (const Range& range : kNot) {
     if (range.first <= rune && rune <= range.last) return false;
@@ -165,15 +165,33 @@ std::string QuoteGo(std::string_view text) {
     const auto c = static_cast<unsigned char>(text[i]);
     if (c < 0x80) {
       switch (c) {
-        case '"': out += "\\\""; break;
-        case '\\': out += "\\\\"; break;
-        case '\a': out += "\\a"; break;
-        case '\b': out += "\\b"; break;
-        case '\f': out += "\\f"; break;
-        case '\n': out += "\\n"; break;
-        case '\r': out += "\\r"; break;
-        case '\t': out += "\\t"; break;
-        case '\v': out += "\\v"; break;
+        case '"':
+          out += "\\\"";
+          break;
+        case '\\':
+          out += "\\\\";
+          break;
+        case '\a':
+          out += "\\a";
+          break;
+        case '\b':
+          out += "\\b";
+          break;
+        case '\f':
+          out += "\\f";
+          break;
+        case '\n':
+          out += "\\n";
+          break;
+        case '\r':
+          out += "\\r";
+          break;
+        case '\t':
+          out += "\\t";
+          break;
+        case '\v':
+          out += "\\v";
+          break;
         default:
           if (c < 0x20 || c == 0x7F) {
             out += "\\x";

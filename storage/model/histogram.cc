@@ -20,8 +20,8 @@ absl::Status CheckSide(std::string_view side, const std::vector<Span>& spans, co
   uint64_t in_spans = 0;
   for (size_t i = 0; i < spans.size(); ++i) {
     if (i > 0 && spans[i].offset < 0) {
-      return absl::InvalidArgumentError(
-          base::StrCat("native-histogram-span-negative-offset: ", side, " span ", i + 1, " has offset ", spans[i].offset));
+      return absl::InvalidArgumentError(base::StrCat("native-histogram-span-negative-offset: ", side, " span ", i + 1,
+                                                     " has offset ", spans[i].offset));
     }
     in_spans += spans[i].length;
   }
@@ -66,7 +66,8 @@ absl::Status Validate(const Histogram& h) {
   if (UsesCustomBuckets(h.schema)) {
     if (!h.negative_spans.empty() || !h.negative_buckets.empty() || h.zero_count != 0) {
       return absl::InvalidArgumentError(
-          "native-histogram-custom-buckets-mismatch: custom buckets go with neither negative buckets nor a zero bucket");
+          "native-histogram-custom-buckets-mismatch: custom buckets go with neither negative buckets nor a zero "
+          "bucket");
     }
     for (size_t i = 0; i < h.custom_values.size(); ++i) {
       if (!std::isfinite(h.custom_values[i])) {
@@ -79,14 +80,16 @@ absl::Status Validate(const Histogram& h) {
     int64_t last = -1;
     for (const Span& span : h.positive_spans) last += static_cast<int64_t>(span.offset) + span.length;
     if (!h.positive_spans.empty() && h.positive_spans[0].offset < 0) {
-      return absl::InvalidArgumentError("native-histogram-custom-buckets-mismatch: a bucket lies before the first bound");
+      return absl::InvalidArgumentError(
+          "native-histogram-custom-buckets-mismatch: a bucket lies before the first bound");
     }
     if (last > static_cast<int64_t>(h.custom_values.size())) {
-      return absl::InvalidArgumentError(base::StrCat("native-histogram-custom-buckets-mismatch: bucket ", last,
-                                                     " of ", h.custom_values.size(), " bounds"));
+      return absl::InvalidArgumentError(base::StrCat("native-histogram-custom-buckets-mismatch: bucket ", last, " of ",
+                                                     h.custom_values.size(), " bounds"));
     }
   } else if (!h.custom_values.empty()) {
-    return absl::InvalidArgumentError("native-histogram-custom-buckets-mismatch: custom bounds without the custom schema");
+    return absl::InvalidArgumentError(
+        "native-histogram-custom-buckets-mismatch: custom bounds without the custom schema");
   }
   if (h.integer) {
     if (h.count > 0x1p53) {

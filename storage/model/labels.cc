@@ -25,7 +25,8 @@ size_t VarintSize(size_t v) {
 // Reads a varint of trusted bytes.
 size_t TrustedVarint(const char*& p) {
   auto byte = static_cast<uint8_t>(*p++);
-  if (byte < 0x80) [[likely]] return byte;
+  if (byte < 0x80) [[likely]]
+    return byte;
   size_t v = byte & 0x7F;
   for (int shift = 7;; shift += 7) {
     byte = static_cast<uint8_t>(*p++);
@@ -47,11 +48,20 @@ void AppendCanonical(std::string& out, std::string_view name, std::string_view v
 // Skips one protobuf field whose tag was read. False when the bytes are malformed.
 bool SkipField(base::ByteReader& in, uint64_t tag) {
   switch (tag & 7) {
-    case 0: in.Varint(); break;
-    case 1: in.Fixed<uint64_t>(); break;
-    case 2: in.Bytes(); break;
-    case 5: in.Fixed<uint32_t>(); break;
-    default: in.Fail();
+    case 0:
+      in.Varint();
+      break;
+    case 1:
+      in.Fixed<uint64_t>();
+      break;
+    case 2:
+      in.Bytes();
+      break;
+    case 5:
+      in.Fixed<uint32_t>();
+      break;
+    default:
+      in.Fail();
   }
   return in.ok();
 }
@@ -133,9 +143,12 @@ absl::StatusOr<Labels> Labels::FromWire(std::string_view wire) {
     LabelRef ref;
     while (in.ok() && !label.AtEnd()) {
       const uint64_t field = label.Varint();
-      if (field == static_cast<uint64_t>(kFieldOne)) ref.name = label.Bytes();
-      else if (field == static_cast<uint64_t>(kFieldTwo)) ref.value = label.Bytes();
-      else if (!SkipField(label, field)) break;
+      if (field == static_cast<uint64_t>(kFieldOne))
+        ref.name = label.Bytes();
+      else if (field == static_cast<uint64_t>(kFieldTwo))
+        ref.value = label.Bytes();
+      else if (!SkipField(label, field))
+        break;
     }
     if (!in.ok() || !label.ok()) return absl::InvalidArgumentError("malformed label bytes");
     if (ref.name.empty()) return absl::InvalidArgumentError("a label has an empty name");

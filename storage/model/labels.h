@@ -4,8 +4,8 @@
 // Canonical form. A label set is held as the bytes in which remote write 1.0 sends it, so that the wire span can be
 // hashed and compared without being taken apart (`repeated Label labels = 1` of prometheus.TimeSeries):
 //   per label: 0x0A <varint size> 0x0A <varint name size> name 0x12 <varint value size> value
-// with minimal varints, labels strictly ascending by name (bytewise), no empty name, no empty value (an empty value is no
-// label). Two label sets are equal exactly when these bytes are.
+// with minimal varints, labels strictly ascending by name (bytewise), no empty name, no empty value (an empty value is
+// no label). Two label sets are equal exactly when these bytes are.
 #include <compare>
 #include <cstdint>
 #include <optional>

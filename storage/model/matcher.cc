@@ -81,9 +81,12 @@ absl::StatusOr<Matcher> Matcher::Create(MatchType type, std::string_view name, s
 
 bool Matcher::Matches(std::string_view value) const {
   switch (type_) {
-    case MatchType::kEqual: return value == value_;
-    case MatchType::kNotEqual: return value != value_;
-    default: break;
+    case MatchType::kEqual:
+      return value == value_;
+    case MatchType::kNotEqual:
+      return value != value_;
+    default:
+      break;
   }
   bool matches;
   if (!set_.empty()) {

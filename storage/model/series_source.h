@@ -21,13 +21,14 @@ using TimeColumn = std::shared_ptr<const std::vector<int64_t>>;
 
 // The samples of one series in a range. values[i] belongs to (*times)[i]; staleness markers are samples like others.
 struct SampleColumns {
-  TimeColumn times;  // never null after a Read; may be empty
+  TimeColumn times;            // never null after a Read; may be empty
   std::vector<double> values;  // size of *times; for positions that hold a histogram: its `sum`
   // Positions that hold a histogram, ascending, with what they hold. Empty for plain series. The hint is as read back
   // from storage: gauge, or unknown for the first of a run and not_reset for the rest.
   std::vector<uint32_t> histogram_at;
   std::vector<std::shared_ptr<const Histogram>> histograms;
-  std::vector<int64_t> start_times;  // ms, 0 = unknown; empty when there is none in the whole range, else size of *times
+  std::vector<int64_t>
+      start_times;  // ms, 0 = unknown; empty when there is none in the whole range, else size of *times
 
   size_t size() const { return times == nullptr ? 0 : times->size(); }
   void Clear() { *this = SampleColumns(); }
@@ -35,10 +36,10 @@ struct SampleColumns {
 
 struct SelectRequest {
   TimeRange range;
-  std::vector<Matcher> matchers;  // all must match; may be empty for label requests
-  uint64_t series_max = UINT64_MAX;        // more series than this: ResourceExhausted
-  const base::Cancel* cancel = nullptr;    // may be null
-  base::MemoryBudget* memory = nullptr;    // may be null; charged for what the selection holds, given back by it
+  std::vector<Matcher> matchers;         // all must match; may be empty for label requests
+  uint64_t series_max = UINT64_MAX;      // more series than this: ResourceExhausted
+  const base::Cancel* cancel = nullptr;  // may be null
+  base::MemoryBudget* memory = nullptr;  // may be null; charged for what the selection holds, given back by it
 };
 
 // The series that match and may have samples in the range, as they were at one moment: writes that come later do not

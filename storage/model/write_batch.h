@@ -13,7 +13,14 @@
 namespace varve::model {
 
 enum class MetricType : uint8_t {  // remote write's numbers
-  kUnknown = 0, kCounter = 1, kGauge = 2, kHistogram = 3, kGaugeHistogram = 4, kSummary = 5, kInfo = 6, kStateset = 7
+  kUnknown = 0,
+  kCounter = 1,
+  kGauge = 2,
+  kHistogram = 3,
+  kGaugeHistogram = 4,
+  kSummary = 5,
+  kInfo = 6,
+  kStateset = 7
 };
 std::string_view ToString(MetricType type);  // "counter", ...; Prometheus' metadata API names
 
@@ -39,7 +46,7 @@ struct WriteBatch {
     // Wire form (labels.h). Not checked yet: bytes whose hash is known are those of a known series; any others go
     // through Labels::FromWire. Thus a request of known series is never taken apart.
     std::string_view labels;
-    SeriesHash hash;  // HashLabels(labels, seed)
+    SeriesHash hash;                                    // HashLabels(labels, seed)
     uint32_t float_begin = 0, float_count = 0;          // into timestamps, values, start_timestamps
     uint32_t histogram_begin = 0, histogram_count = 0;  // into histograms
     uint32_t exemplar_begin = 0, exemplar_count = 0;    // into exemplars

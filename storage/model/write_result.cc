@@ -5,13 +5,24 @@
 namespace varve::model {
 
 std::string_view ToString(Reason reason) {
-  static constexpr std::string_view kTexts[] = {
-      "label-invalid",           "missing-metric-name",   "metric-name-invalid",
-      "label-name-invalid",      "label-value-invalid",   "duplicate-label-names",
-      "max-label-names-per-series", "label-name-too-long", "label-value-too-long",
-      "too-far-in-future",       "sample-timestamp-too-old", "sample-duplicate-timestamp",
-      "invalid-native-histogram", "series-without-samples", "exemplar-invalid",
-      "metadata-invalid",        "max-series-per-tenant", "timestamp-out-of-range"};
+  static constexpr std::string_view kTexts[] = {"label-invalid",
+                                                "missing-metric-name",
+                                                "metric-name-invalid",
+                                                "label-name-invalid",
+                                                "label-value-invalid",
+                                                "duplicate-label-names",
+                                                "max-label-names-per-series",
+                                                "label-name-too-long",
+                                                "label-value-too-long",
+                                                "too-far-in-future",
+                                                "sample-timestamp-too-old",
+                                                "sample-duplicate-timestamp",
+                                                "invalid-native-histogram",
+                                                "series-without-samples",
+                                                "exemplar-invalid",
+                                                "metadata-invalid",
+                                                "max-series-per-tenant",
+                                                "timestamp-out-of-range"};
   static_assert(std::size(kTexts) == static_cast<size_t>(Reason::kCount));
   return kTexts[static_cast<size_t>(reason)];
 }
@@ -66,7 +77,7 @@ void WriteBatch::Clear() {
 }
 
 std::string_view ToString(MetricType type) {
-  static constexpr std::string_view kTexts[] = {"unknown",   "counter", "gauge", "histogram",
+  static constexpr std::string_view kTexts[] = {"unknown",        "counter", "gauge", "histogram",
                                                 "gaugehistogram", "summary", "info",  "stateset"};
   return kTexts[static_cast<size_t>(type) & 7];
 }
