@@ -2,10 +2,11 @@
 
 #include <charconv>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "storage/base/float_text.h"
 #include "storage/base/strings.h"
+#include "storage/model/histogram_math.h"
 
 namespace varve::api {
 
@@ -59,21 +60,30 @@ void AppendLabels(std::string& out, model::LabelsView labels) {
   out += '}';
 }
 
-void AppendTimestamp(std::string& out, int64_t t_ms) {
+namespace {
+constexpr int kTimestampBytes = 28;
+
+char* WriteTimestamp(char* out, int64_t t_ms) {
   uint64_t magnitude = static_cast<uint64_t>(t_ms);
+  char* const limit = out + kTimestampBytes;
   if (t_ms < 0) {
-    out += '-';
+    *out++ = '-';
     magnitude = 0 - magnitude;
   }
-  char buffer[28];
-  char* end = std::to_chars(buffer, buffer + sizeof buffer, magnitude / 1000).ptr;
+  char* end = std::to_chars(out, limit, magnitude / 1000).ptr;
   if (const auto fraction = static_cast<int>(magnitude % 1000); fraction != 0) {
     *end++ = '.';
     *end++ = static_cast<char>('0' + fraction / 100);
     *end++ = static_cast<char>('0' + fraction / 10 % 10);
     *end++ = static_cast<char>('0' + fraction % 10);
   }
-  out.append(buffer, end);
+  return end;
+}
+}  // namespace
+
+void AppendTimestamp(std::string& out, int64_t t_ms) {
+  char buffer[kTimestampBytes];
+  out.append(buffer, WriteTimestamp(buffer, t_ms));
 }
 
 void AppendSampleValue(std::string& out, double v) {
@@ -93,60 +103,26 @@ void AppendQuoted(std::string& out, double v) {
   out += '"';
 }
 
-// The upper bound of an exponential bucket; the last finite one is the largest double.
-double ExponentialBound(int32_t schema, int64_t index) {
-  double exponent;
-  const double fraction = std::modf(std::ldexp(static_cast<double>(index), -schema), &exponent);
-  if (exponent >= 1024)
-    return fraction == 0 && exponent == 1024 ? std::numeric_limits<double>::max()
-                                             : std::numeric_limits<double>::infinity();
-  return std::ldexp(std::exp2(fraction), static_cast<int>(exponent));
-}
-
-class BucketWriter {
- public:
-  explicit BucketWriter(std::string& out) : out_(out) {}
-  // `boundaries`: 0 (low, high], 1 [low, high), 2 open, 3 closed. Empty buckets are not shown.
-  void Write(int boundaries, double low, double high, double count) {
-    if (count == 0) return;
-    out_ += any_ ? "," : ",\"buckets\":[";
-    any_ = true;
-    base::StrAppend(out_, "[", boundaries, ",");
-    AppendQuoted(out_, low);
-    out_ += ',';
-    AppendQuoted(out_, high);
-    out_ += ',';
-    AppendQuoted(out_, count);
-    out_ += ']';
-  }
-  void Close() {
-    if (any_) out_ += ']';
-  }
-
- private:
-  std::string& out_;
-  bool any_ = false;
-};
-
-template <class Visit>
-void EachBucket(const std::vector<model::Span>& spans, const std::vector<double>& counts, Visit visit) {
-  int64_t index = 0;
-  size_t at = 0;
-  for (const model::Span& span : spans) {
-    index += span.offset;
-    for (uint32_t i = 0; i < span.length && at < counts.size(); ++i) visit(index++, counts[at++]);
-  }
-}
-
 void AppendPoints(std::string& out, const engine::ResultSeries& series) {
   if (!series.points.empty()) {
     out += ",\"values\":[";
     bool first = true;
     for (const engine::Point& point : series.points) {
-      out += first ? "[" : ",[";
-      first = false;
-      AppendTimestamp(out, point.t_ms);
-      out += ",\"";
+      // One append for each point: this loop is most of the time that a large answer takes.
+      char buffer[kTimestampBytes + base::kFloatQuickBytes + 8];
+      char* end = buffer;
+      if (!std::exchange(first, false)) *end++ = ',';
+      *end++ = '[';
+      end = WriteTimestamp(end, point.t_ms);
+      *end++ = ',';
+      *end++ = '"';
+      if (char* quick = base::WriteFloatQuick(end, point.value); quick != nullptr) {
+        *quick++ = '"';
+        *quick++ = ']';
+        out.append(buffer, quick);
+        continue;
+      }
+      out.append(buffer, end);
       AppendSampleValue(out, point.value);
       out += "\"]";
     }
@@ -174,31 +150,24 @@ void AppendHistogram(std::string& out, const model::Histogram& h) {
   AppendQuoted(out, h.count);
   out += ",\"sum\":";
   AppendQuoted(out, h.sum);
-  BucketWriter buckets(out);
-  if (model::UsesCustomBuckets(h.schema)) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    const auto bounds = static_cast<int64_t>(h.custom_values.size());
-    EachBucket(h.positive_spans, h.positive_buckets, [&](int64_t index, double count) {
-      const double low = index == 0 ? -kInfinity : h.custom_values[static_cast<size_t>(std::min(index, bounds) - 1)];
-      const double high = index < bounds ? h.custom_values[static_cast<size_t>(index)] : kInfinity;
-      buckets.Write(index == 0 ? 3 : 0, low, high, count);
-    });
-  } else {
-    std::vector<std::pair<int64_t, double>> negative;
-    EachBucket(h.negative_spans, h.negative_buckets,
-               [&](int64_t index, double count) { negative.emplace_back(index, count); });
-    // A bucket that reaches into the zero bucket is shown cut at it.
-    const auto cut = [&h](double bound) { return bound > 0 && bound < h.zero_threshold ? h.zero_threshold : bound; };
-    for (auto it = negative.rbegin(); it != negative.rend(); ++it) {
-      buckets.Write(1, -ExponentialBound(h.schema, it->first), -cut(ExponentialBound(h.schema, it->first - 1)),
-                    it->second);
-    }
-    buckets.Write(3, -h.zero_threshold, h.zero_threshold, h.zero_count);
-    EachBucket(h.positive_spans, h.positive_buckets, [&](int64_t index, double count) {
-      buckets.Write(0, cut(ExponentialBound(h.schema, index - 1)), ExponentialBound(h.schema, index), count);
-    });
+  bool any = false;
+  model::BucketIterator buckets(h, model::BucketIterator::Which::kAll);
+  while (buckets.Next()) {
+    const model::Bucket& bucket = buckets.at();
+    if (bucket.count == 0) continue;
+    out += any ? ",[" : ",\"buckets\":[[";
+    any = true;
+    // Which bounds belong to the bucket: 0 (low, high], 1 [low, high), 2 neither, 3 both.
+    out += bucket.lower_inclusive ? bucket.upper_inclusive ? '3' : '1' : bucket.upper_inclusive ? '0' : '2';
+    out += ',';
+    AppendQuoted(out, bucket.lower);
+    out += ',';
+    AppendQuoted(out, bucket.upper);
+    out += ',';
+    AppendQuoted(out, bucket.count);
+    out += ']';
   }
-  buckets.Close();
+  if (any) out += ']';
   out += '}';
 }
 
