@@ -129,6 +129,7 @@ bool Head::Impl::CheckpointSlice(size_t series_max, LogPosition now, std::string
     base::PutFixed(out, c.serial);
     base::PutFixed(out, c.next == TimeColumns::kNone ? uint64_t{0} : c.next_serial);
     base::PutU8(out, c.count);
+    base::PutU8(out, c.limit);
     out.append(reinterpret_cast<const char*>(columns.times(id)), size_t{c.count} * 8);
   }
   PutArray(series, out);

@@ -160,11 +160,12 @@ absl::Status Head::Impl::LoadSlice(std::string_view section, const std::vector<i
     const auto serial = in.Fixed<uint64_t>();
     const auto next = in.Fixed<uint64_t>();
     const uint8_t count = in.U8();
+    const uint8_t limit = in.U8();
     ArrayView<int64_t> times{in.Take(size_t{count} * 8).data(), count};
-    if (!in.ok() || count == 0 || count > TimeColumns::kPositionsMax) return Bad("malformed column");
+    if (!in.ok() || count == 0 || count > limit || limit > TimeColumns::kPositionsMax) return Bad("malformed column");
     auto [it, fresh] = columns_by_serial.try_emplace(serial, TimeColumns::kNone);
     if (fresh) {
-      it->second = columns.Create(times[0]);
+      it->second = columns.Create(times[0], limit);
       if (next != 0) loaded_next.emplace_back(it->second, next);
     }
     // Another slice had the column when it was shorter.
@@ -173,7 +174,7 @@ absl::Status Head::Impl::LoadSlice(std::string_view section, const std::vector<i
       if (k < columns.at(id).count) {
         if (columns.times(id)[k] != times[k]) return Bad("slices disagree about a column");
       } else {
-        if (times[k] <= columns.at(id).last) return Bad("a column is not ascending");
+        if (times[k] <= columns.at(id).last || columns.at(id).full()) return Bad("a column is not ascending");
         columns.Push(id, times[k]);
       }
     }

@@ -9,9 +9,9 @@ namespace varve::head {
 namespace {
 
 // A series on a column of which it has less than three quarters of the times shares it with the wrong neighbours.
-bool Sparse(const Series& s) {
+bool Sparse(const Series& s, uint32_t column_count) {
   const auto has = static_cast<uint32_t>(std::popcount(s.mask));
-  return has * 4 < (TimeColumns::kPositionsMax - s.joined) * 3;
+  return has * 4 < (column_count - s.joined) * 3;
 }
 
 bool SameLayout(const model::Histogram& a, const model::Histogram& b) {
@@ -37,7 +37,7 @@ void Head::Impl::Place(uint32_t slot, Series& s, int64_t t) {
       s.mask |= 1u << (c.count - 1);
       return;
     }
-    if (t > c.last && c.count < TimeColumns::kPositionsMax) {
+    if (t > c.last && !c.full()) {
       columns.Push(s.column, t);
       s.mask |= 1u << (columns.at(s.column).count - 1);
       return;
@@ -55,7 +55,7 @@ void Head::Impl::PlaceElsewhere(uint32_t slot, Series& s, int64_t t) {
         s.mask |= 1u << *position;
         return;
       }
-    } else if (!Sparse(s)) {
+    } else if (!Sparse(s, c.count)) {
       target = columns.Successor(s.column, t);
     }
     SealTail(slot, s);
@@ -65,7 +65,7 @@ void Head::Impl::PlaceElsewhere(uint32_t slot, Series& s, int64_t t) {
     const TimeColumns::Column& c = columns.at(target);
     if (c.last == t) {
       position = c.count - 1u;
-    } else if (t > c.last && c.count < TimeColumns::kPositionsMax) {
+    } else if (t > c.last && !c.full()) {
       columns.Push(target, t);
       position = columns.at(target).count - 1u;
     } else if (const auto found = columns.Find(target, t); found.has_value()) {

@@ -6,7 +6,11 @@
 
 namespace varve::head {
 
-uint32_t TimeColumns::Create(int64_t t) {
+namespace {
+constexpr uint32_t kFirstLimitMin = 8;
+}
+
+uint32_t TimeColumns::Create(int64_t t, uint8_t limit) {
   uint32_t id;
   if (!free_.empty()) {
     id = free_.back();
@@ -20,6 +24,7 @@ uint32_t TimeColumns::Create(int64_t t) {
   c.serial = next_serial_++;
   c.times = slab_.Allocate(4);
   c.count = 1;
+  c.limit = limit;
   c.last = t;
   *slab_.At(c.times) = static_cast<uint64_t>(t);
   ++live_;
@@ -29,7 +34,7 @@ uint32_t TimeColumns::Create(int64_t t) {
 
 void TimeColumns::Push(uint32_t id, int64_t t) {
   Column& c = columns_[id];
-  VARVE_CHECK(c.count < kPositionsMax && t > c.last);
+  VARVE_CHECK(!c.full() && t > c.last);
   if (c.count == Slab::Words(c.times)) c.times = slab_.Grow(c.times, c.count);
   slab_.At(c.times)[c.count++] = static_cast<uint64_t>(t);
   c.last = t;
@@ -42,17 +47,16 @@ uint32_t TimeColumns::ForTime(int64_t t) {
   const Remembered& r = recent_[CacheAt(t)];
   if (r.id != kNone) {
     const Column& c = columns_[r.id];
-    if (c.serial == r.serial && c.last == t && c.count < kPositionsMax) return r.id;
+    if (c.serial == r.serial && c.last == t && !c.full()) return r.id;
   }
-  return Create(t);
+  return Create(t, static_cast<uint8_t>(kFirstLimitMin + next_serial_ * 11 % (kPositionsMax - kFirstLimitMin + 1)));
 }
 
 uint32_t TimeColumns::Successor(uint32_t id, int64_t t) {
   const Column& c = columns_[id];
   if (c.next != kNone && columns_[c.next].serial == c.next_serial) return c.next;
-  const uint32_t next = ForTime(t);
-  columns_[id].next = next;
-  columns_[id].next_serial = columns_[next].serial;
+  const uint32_t next = Create(t);
+  Link(id, next);
   return next;
 }
 

@@ -25,7 +25,9 @@ class TimeColumns {
     uint32_t refs = 0;      // series whose tail is on it
     Slab::Ref times = Slab::kNone;
     uint8_t count = 0;
-    uint8_t recorded = 0;  // how many times the sealed log has
+    uint8_t limit = kPositionsMax;  // full when count gets there
+    uint8_t recorded = 0;           // how many times the sealed log has
+    bool full() const { return count >= limit; }
   };
 
   TimeColumns() : columns_(1) {}
@@ -35,10 +37,12 @@ class TimeColumns {
   const int64_t* times(uint32_t id) const { return reinterpret_cast<const int64_t*>(slab_.At(columns_[id].times)); }
 
   // A column that begins with t.
-  uint32_t Create(int64_t t);
+  uint32_t Create(int64_t t, uint8_t limit = kPositionsMax);
   // t must be later than the last; the column must not be full.
   void Push(uint32_t id, int64_t t);
-  // The open column whose newest time is t, if it is remembered; else a new one.
+  // The open column whose newest time is t, if it is remembered; else a new one. New ones are full at lengths that
+  // differ, and only their successors at the full length: else targets that began together would have full tails, and
+  // seal them, together for ever.
   uint32_t ForTime(int64_t t);
   // The column after a full one, made when there is none.
   uint32_t Successor(uint32_t id, int64_t t);
