@@ -1,5 +1,5 @@
-// promqltest [--enable-feature=a,b | --all-features] [--level2] [--per-file] FILE...
-// Runs PromQL test scripts against the engine over an in-memory table.
+// promqltest [--enable-feature=a,b | --all-features] [--level2] [--per-file] [--world=NAME] FILE...
+// Runs PromQL test scripts against the engine over a table in memory or over a server's own storage.
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -10,19 +10,22 @@
 #include "storage/base/clock.h"
 #include "storage/base/strings.h"
 #include "tools/promqltest/runner.h"
+#include "tools/promqltest/server_world.h"
 
 namespace {
 
 using namespace varve;
 
 constexpr char kUsage[] =
-    "usage: promqltest [--enable-feature=a,b | --all-features] [--level2] [--per-file] FILE...\n"
+    "usage: promqltest [--enable-feature=a,b | --all-features] [--level2] [--per-file] [--world=NAME] FILE...\n"
     "  --all-features      what the scripts of Prometheus assume (the default)\n"
     "  --enable-feature=   only these of promql-experimental-functions, promql-extended-range-selectors,\n"
     "                      promql-binop-fill-modifiers, promql-delayed-name-removal, use-start-timestamps,\n"
     "                      type-and-unit-labels; may be empty\n"
     "  --level2            also pin every instant query with @ and run it as a range query\n"
-    "  --per-file          a line for each file\n";
+    "  --per-file          a line for each file\n"
+    "  --world=NAME        where the samples live: table (plain memory, the default), head, block, restart,\n"
+    "                      block-restart\n";
 
 bool Enable(std::string_view feature, engine::EngineConfig& config) {
   if (feature == "promql-experimental-functions") return config.parser.experimental_functions = true;
@@ -35,12 +38,23 @@ bool Enable(std::string_view feature, engine::EngineConfig& config) {
   return false;
 }
 
+absl::StatusOr<std::unique_ptr<promqltest::World>> MakeWorld(std::string_view name) {
+  using After = promqltest::ServerWorld::After;
+  if (name == "table") return std::make_unique<promqltest::TableWorld>();
+  if (name == "head") return promqltest::ServerWorld::Create(After::kNothing);
+  if (name == "block") return promqltest::ServerWorld::Create(After::kFlush);
+  if (name == "restart") return promqltest::ServerWorld::Create(After::kRestart);
+  if (name == "block-restart") return promqltest::ServerWorld::Create(After::kFlushAndRestart);
+  return absl::InvalidArgumentError(base::StrCat("unknown world ", name));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   engine::EngineConfig config = engine::EngineConfig::AllFeatures();
   promqltest::RunOptions options;
   bool per_file = false;
+  std::string_view world_name = "table";
   std::vector<std::string> files;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -57,6 +71,8 @@ int main(int argc, char** argv) {
       config = engine::EngineConfig::AllFeatures();
     } else if (argument == "--level2") {
       options.level2 = true;
+    } else if (argument.starts_with("--world=")) {
+      world_name = argument.substr(std::string_view("--world=").size());
     } else if (argument == "--per-file") {
       per_file = true;
     } else if (argument.starts_with("-")) {
@@ -80,8 +96,12 @@ int main(int argc, char** argv) {
       return 2;
     }
     const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    promqltest::TableWorld world;
-    const promqltest::Outcome outcome = promqltest::RunScript(file, text, world, engine, options);
+    const auto world = MakeWorld(world_name);
+    if (!world.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(base::Message(world.status())).c_str());
+      return 2;
+    }
+    const promqltest::Outcome outcome = promqltest::RunScript(file, text, **world, engine, options);
     for (const std::string& failure : outcome.failures) std::printf("%s\n", failure.c_str());
     if (per_file) std::printf("%s: %d passed, %d failed\n", file.c_str(), outcome.passed, outcome.failed);
     passed += outcome.passed;
