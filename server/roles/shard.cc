@@ -148,7 +148,7 @@ absl::Status Shard::Recover() {
 
   wal::WriterConfig wal_config;
   wal_config.segment_bytes = config_.wal_segment_bytes;
-  wal_config.first_segment = replay_from.segment;  // even if the folder was lost, numbers never go back
+  wal_config.first_segment = std::max<uint64_t>(replay_from.segment, 1);  // even if the folder was lost, numbers never go back
   ASSIGN_OR_RETURN(wal_, wal::Writer::Open(fs_, config_.folder + "/wal", wal_config, clock_, wal_metrics_));
   wal::RecordBuilder builder;
   builder.Begin();
