@@ -56,7 +56,10 @@ class RangeFunctionOperator : public Operator {
     if (samples_.size() == 0) return absl::OkStatus();
     if (column_kernel_ != nullptr && extension_ == Extension::kNone && samples_.histogram_at.empty() &&
         samples_.start_times.empty()) {
-      if (floats_.Update(samples_.times, geometry)) column_kernel_->Prepare(*samples_.times, floats_, geometry);
+      floats_.Update(samples_.times, geometry);
+      // Windows may be known from a series of the same times that the kernel did not run for.
+      if (prepared_ != samples_.times) column_kernel_->Prepare(*samples_.times, floats_, geometry);
+      prepared_ = samples_.times;
       column_kernel_->Run(*samples_.times, samples_.values, floats_, kernel_call_, out);
       context_.CountQueried(samples_.size());
       return absl::OkStatus();
@@ -172,6 +175,7 @@ class RangeFunctionOperator : public Operator {
   std::vector<OperatorPtr> parameters_;
   const Extension extension_;
   std::unique_ptr<ColumnKernel> column_kernel_;
+  model::TimeColumn prepared_;  // what the kernel is prepared for
   KernelCall kernel_call_;
   std::vector<model::Labels> names_;  // labels with the names; only the first when all have the same
   size_t next_ = 0;
