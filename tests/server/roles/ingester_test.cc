@@ -4,10 +4,12 @@
 #include <catch2/catch.hpp>
 #include <future>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "storage/base/dice.h"
 #include "storage/fs/posix_fs.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/process.h"
 
 namespace varve::roles {
@@ -15,10 +17,16 @@ namespace {
 
 using Model = std::map<std::string, std::map<int64_t, double>>;  // label text -> time -> value
 
-struct World {
+struct Item {
+  model::Labels labels;
+  std::vector<std::pair<int64_t, double>> samples;
+};
+
+template <class Clock>
+struct WorldOn {
   test::TempDir dir;
   fs::PosixFileSystem fs;
-  base::SystemClock clock;
+  Clock clock;
   base::Logger log = base::Logger::Silent();
   std::unique_ptr<base::Registry> registry;
   std::unique_ptr<Ingester> ingester;
@@ -26,13 +34,17 @@ struct World {
   uint32_t shards = 3;
   int64_t now = clock.NowMs();
 
-  World() { Start(); }
+  std::function<void(ShardConfig&)> configure;
+
+  WorldOn() { Start(); }
+  explicit WorldOn(std::function<void(ShardConfig&)> c) : configure(std::move(c)) { Start(); }
   void Start() {
     registry = std::make_unique<base::Registry>();
     IngesterConfig config;
     config.data_dir = dir / "data";
     config.shards = shards;
     config.shard.checkpoint_interval_ms = 3'600'000;
+    if (configure) configure(config.shard);
     auto opened = Ingester::Open(config, fs, clock, log, *registry);
     INFO(opened.status().ToString());
     REQUIRE(opened.ok());
@@ -45,10 +57,6 @@ struct World {
     for (const std::string& loss : ingester->RecoveryLosses()) FAIL(loss);
   }
 
-  struct Item {
-    model::Labels labels;
-    std::vector<std::pair<int64_t, double>> samples;
-  };
   model::WriteResult Push(const std::vector<Item>& items, std::string_view tenant = "t") {
     auto batch = std::make_shared<model::WriteBatch>();
     for (const Item& item : items) {
@@ -71,6 +79,12 @@ struct World {
     });
     return promise.get_future().get();
   }
+  std::set<std::string> Names() {  // values of the label id
+    model::SelectRequest request;
+    const auto values = ingester->SourceFor("t")->LabelValues("id", request);
+    REQUIRE(values.ok());
+    return {values->begin(), values->end()};
+  }
   Model ReadAll(std::string_view tenant = "t", model::TimeRange range = model::TimeRange::All()) {
     model::SelectRequest request;
     request.range = range;
@@ -92,6 +106,9 @@ struct World {
   }
 };
 
+using World = WorldOn<base::SystemClock>;
+using ManualWorld = WorldOn<test::ManualClock>;
+
 model::Labels Name(int i) {
   return model::Labels::Of({{"__name__", "m"}, {"id", std::to_string(i)}, {"job", i % 2 == 0 ? "a" : "b"}});
 }
@@ -100,7 +117,7 @@ TEST_CASE("what was pushed is read back before and after restarts and flushes") 
   World world;
   Model expected;
   for (int round = 0; round < 5; ++round) {
-    std::vector<World::Item> items;
+    std::vector<Item> items;
     for (int s = 0; s < 50; ++s) {
       const int64_t t = world.now - 300'000 + round * 15'000;
       items.push_back({Name(s), {{t, s * 1.5 + round}}});
@@ -130,7 +147,7 @@ TEST_CASE("random writes, flushes, crashes and restarts agree with a map") {
   for (int step = 0; step < 150; ++step) {
     if (dice.OneIn(25)) world.Restart(dice.OneIn(2));
     if (dice.OneIn(20)) REQUIRE(world.ingester->Flush().ok());
-    std::vector<World::Item> items;
+    std::vector<Item> items;
     const int64_t t = world.now - 3'000'000 + step * 10'000;
     for (int s = 0; s < 40; ++s) {
       if (dice.OneIn(6)) continue;
@@ -166,7 +183,7 @@ TEST_CASE("a request shows on all shards or on none") {
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (int i = 0; i < 300; ++i) {
-      std::vector<World::Item> items;
+      std::vector<Item> items;
       for (int s = 0; s < 60; ++s) items.push_back({Name(s), {{world.now - 400'000 + i * 1000, i * 1.0}}});
       world.Push(items);
     }
@@ -224,7 +241,7 @@ TEST_CASE("a second process is kept out of the data directory") {
 TEST_CASE("the series limit counts all shards") {
   World world;
   world.limits->series_max = 10;
-  std::vector<World::Item> items;
+  std::vector<Item> items;
   for (int s = 0; s < 30; ++s) items.push_back({Name(s), {{world.now, 1.0}}});
   model::WriteResult result = world.Push(items);
   // One request may race itself over three shards; from then on the count is known everywhere.
@@ -237,11 +254,52 @@ TEST_CASE("the series limit counts all shards") {
   CHECK(result.rejections[static_cast<size_t>(model::Reason::kSeriesLimit)].series == 30);
 }
 
-TEST_CASE("retention keeps what is young by time or by arrival") {
-  World world;
-  world.Push({{Name(1), {{world.now - 100LL * 24 * 3600 * 1000, 1.0}}}});
+TEST_CASE("retention removes what is old by time and by arrival and nothing else") {
+  constexpr int64_t kHour = 3'600'000;
+  ManualWorld world([](ShardConfig& shard) { shard.retention_ms = 24 * kHour; });
+  const int64_t now = world.clock.NowMs();
+  world.Push({{Name(1), {{now - 100 * 24 * kHour, 1.0}}}});  // backfilled: old, but it came just now
+  world.Push({{Name(2), {{now, 2.0}}}});
   REQUIRE(world.ingester->Flush().ok());
-  CHECK(world.ReadAll().size() == 1);
+  world.clock.Advance(23 * kHour);
+  world.Push({{Name(3), {{world.clock.NowMs(), 3.0}}}});
+  REQUIRE(world.ingester->Flush().ok());
+  CHECK(world.ReadAll().size() == 3);
+  world.clock.Advance(2 * kHour);
+  // The first block is more than a day old by then; its chunks left the head once two checkpoints had been written.
+  CHECK(test::Eventually([&] {
+    world.clock.Advance(11'000);
+    const Model seen = world.ReadAll();
+    return seen.size() == 1 && seen.count(Name(3).ToString()) == 1;
+  }));
+}
+
+TEST_CASE("ended series leave the head and can still be read") {
+  ManualWorld world([](ShardConfig& shard) { shard.idle_cut_interval_ms = 60'000; });
+  std::vector<Item> items;
+  std::vector<Item> markers;
+  const int64_t now = world.clock.NowMs();
+  for (int s = 0; s < 2000; ++s) {
+    items.push_back({Name(s), {{now, s * 1.0}}});
+    if (s >= 500) markers.push_back({Name(s), {{now + 1000, model::StaleNan()}}});
+  }
+  world.Push(items);
+  world.Push(markers);
+  CHECK(world.ingester->active_series() == 2000);
+  CHECK(test::Eventually(
+      [&] {
+        world.clock.Advance(20'000);
+        return world.ingester->active_series() == 500;
+      },
+      60'000));
+  CHECK(world.Names().size() == 2000);
+  // One of them comes back, and is one series with its past.
+  world.Push({{Name(1999), {{world.clock.NowMs(), 5.0}}}});
+  const Model seen = world.ReadAll();
+  CHECK(seen.size() == 2000);
+  CHECK(seen.at(Name(1999).ToString()).size() == 3);
+  world.Restart(false);
+  CHECK(world.ReadAll().size() == 2000);
 }
 
 }  // namespace
