@@ -44,6 +44,7 @@ roles::IngesterConfig IngesterConfigOf(const Config& config) {
   out.shard.idle_cut_interval_ms = config.head.stale_after_ms;
   out.shard.idle_after_ms = config.head.idle_after_ms;
   out.shard.retention_ms = config.storage.retention_ms;
+  out.shard.out_of_order_window_ms = config.limits.out_of_order_window_ms;
   return out;
 }
 

@@ -61,6 +61,12 @@ absl::StatusOr<Identity> LoadOrMakeIdentity(fs::FileSystem& fs, const std::strin
   auto text = fs.ReadAll(path);
   if (text.ok()) return DecodeIdentity(*text, path);
   if (!absl::IsNotFound(text.status())) return text.status();
+  // It is written before any shard. A new seed would make what the shards hold unreadable.
+  if (const auto shards_there = fs.List(data_dir + "/shards"); shards_there.ok() && !shards_there->empty()) {
+    return absl::FailedPreconditionError(
+        base::StrCat(path, " is missing, and ", data_dir,
+                     "/shards cannot be read without it: put the file back, or move the folder away to start empty"));
+  }
   Identity identity;
   identity.shards = shards;
   if (getrandom(&identity.hash_seed, sizeof identity.hash_seed, 0) != sizeof identity.hash_seed) {

@@ -148,7 +148,8 @@ absl::Status Shard::Recover() {
 
   wal::WriterConfig wal_config;
   wal_config.segment_bytes = config_.wal_segment_bytes;
-  wal_config.first_segment = std::max<uint64_t>(replay_from.segment, 1);  // even if the folder was lost, numbers never go back
+  wal_config.first_segment =
+      std::max<uint64_t>(replay_from.segment, 1);  // even if the folder was lost, numbers never go back
   ASSIGN_OR_RETURN(wal_, wal::Writer::Open(fs_, config_.folder + "/wal", wal_config, clock_, wal_metrics_));
   wal::RecordBuilder builder;
   builder.Begin();
@@ -376,6 +377,10 @@ void Shard::RunTimers() {
     Publish();
   }
   if (stopping_) return;
+  if (pending_floor_ != nullptr && checkpoint_ == nullptr && !checkpoint_writing_ &&
+      pending_floor_->checkpoints_left <= 0 && now >= pending_floor_->not_before_ns) {
+    ApplyFloor();
+  }
   const bool checkpoint_due = now >= next_checkpoint_ns_ || bytes_since_checkpoint_ >= config_.checkpoint_wal_bytes;
   if (checkpoint_due && checkpoint_ == nullptr && !checkpoint_writing_) {
     const bool something_new = bytes_since_checkpoint_ > 0 || next_checkpoint_ns_ == 0 || checkpoint_failed_;
@@ -617,10 +622,7 @@ void Shard::CheckpointWritten(absl::Status status) {
   last_checkpoint_ms_ = clock_.NowMs();
   checkpoint_failed_ = false;
   next_checkpoint_ns_ = clock_.MonotonicNs() + config_.checkpoint_interval_ms * 1'000'000;
-  if (pending_floor_ != nullptr && checkpoint_->for_floor == pending_floor_->floor &&
-      --pending_floor_->checkpoints_left == 0) {
-    ApplyFloor();
-  }
+  if (pending_floor_ != nullptr && checkpoint_->for_floor == pending_floor_->floor) --pending_floor_->checkpoints_left;
   const auto waiters = std::move(checkpoint_->waiters);
   checkpoint_.reset();
   for (const auto& waiter : waiters) waiter(absl::OkStatus());
@@ -714,7 +716,7 @@ void Shard::WriteBlocks() {
   auto jobs = std::make_shared<std::vector<Job>>();
   cut_->below = sealed_->end();
   for (const std::string& tenant : cut_->tenants) {
-    auto series = heads_.find(tenant)->second->head->StartCut(cut_->below);
+    auto series = heads_.find(tenant)->second->head->StartCut(cut_below_, cut_->below);
     if (series->size() > 0) jobs->push_back({manifest_.next_sequence++, tenant, std::move(series)});
   }
   const bool queued = maintenance_.TryRun([this, jobs] {
@@ -771,8 +773,13 @@ void Shard::BlocksWritten(absl::Status status, std::vector<Block> blocks) {
   }
   if (status.ok()) {
     for (Block& block : blocks) blocks_.push_back(std::move(block));
+    // One cut may follow another before its chunks could go: then both go with the later one.
+    if (pending_floor_ != nullptr) {
+      for (auto& ended : pending_floor_->idle) cut_->idle.push_back(std::move(ended));
+    }
     pending_floor_ = std::make_unique<PendingFloor>();
-    pending_floor_->floor = cut_->below;
+    pending_floor_->floor = cut_below_ = cut_->below;
+    pending_floor_->not_before_ns = clock_.MonotonicNs() + config_.out_of_order_window_ms * 1'000'000;
     pending_floor_->idle = std::move(cut_->idle);
     metrics_.cuts.Add();
     const int64_t took_ns = clock_.MonotonicNs() - cut_->begun_ns;

@@ -41,7 +41,8 @@ struct ShardConfig {
   int64_t cut_interval_ms = 2 * 3600 * 1000;
   int64_t idle_cut_interval_ms = 10 * 60 * 1000;  // a cut for the sake of ended series comes not more often than this
   int64_t idle_after_ms = 60 * 60 * 1000;
-  int64_t retention_ms = 0;  // 0 = for ever
+  int64_t out_of_order_window_ms = 10 * 60 * 1000;  // the largest of all tenants
+  int64_t retention_ms = 0;                         // 0 = for ever
   size_t mailbox_tasks = 4096;
 };
 
@@ -146,6 +147,7 @@ class Shard {
   struct PendingFloor {
     uint64_t floor = 0;
     int checkpoints_left = 2;
+    int64_t not_before_ns = 0;  // until then a late sample may have to be compared with what was cut
     std::vector<std::pair<std::string, std::vector<head::SlotInfo>>> idle;
   };
 
@@ -216,6 +218,7 @@ class Shard {
   bool checkpoint_writing_ = false;
   std::unique_ptr<CutRun> cut_;
   std::unique_ptr<PendingFloor> pending_floor_;
+  uint64_t cut_below_ = 0;  // sealed positions that blocks have since this start
   std::vector<std::function<void(absl::Status)>> checkpoint_waiters_, cut_waiters_;
   int64_t next_sync_ns_ = 0, next_checkpoint_ns_ = 0, next_cut_ns_ = 0, next_idle_ns_ = 0, next_minute_ns_ = 0;
   uint64_t bytes_since_checkpoint_ = 0;

@@ -108,14 +108,14 @@ class Head {
 
   // -- Cutting and forgetting -----------------------------------------------------------------------------------------
   // A block is cut so: SealOlderThan in slices until it returns false; then, for all heads of the shard in one go,
-  // StartCut(below = sealed.end()); the caller reads what it gave elsewhere, writes and publishes the blocks; then
-  // sealed.AdvanceFloor(below).
+  // StartCut(from = the last cut's `below`, below = sealed.end()); the caller reads what it gave elsewhere, writes and
+  // publishes the blocks; then, when no late sample can be older than the cut, sealed.AdvanceFloor(below).
   // Seals tails and side buffers whose oldest sample is before `t_ms`. Visits `series_max` slots from `cursor` on,
   // which it moves; false when the end was reached.
   bool SealOlderThan(int64_t t_ms, size_t series_max, size_t* cursor);
-  // The series that have sealed chunks in [floor, below) of the sealed log; Read gives all of these samples and no
+  // The series that have sealed chunks in [from, below) of the sealed log and not below its floor; Read gives all of these samples and no
   // others. DataLoss when the bytes are bad.
-  std::unique_ptr<model::HashedSelection> StartCut(uint64_t below);
+  std::unique_ptr<model::HashedSelection> StartCut(uint64_t from, uint64_t below);
 
   // Seals and returns series that ended: their newest sample is a staleness marker, or older than now_ms - idle_ms. At
   // most `max` of them, from `cursor` on, which it moves (0 to begin; it wraps to 0 at the end).

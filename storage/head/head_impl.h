@@ -109,7 +109,7 @@ struct Head::Impl {
   // select.cc
   struct Capture;
   absl::StatusOr<std::unique_ptr<model::HashedSelection>> Select(const model::SelectRequest& request) const;
-  std::unique_ptr<model::HashedSelection> StartCut(uint64_t below) const;
+  std::unique_ptr<model::HashedSelection> StartCut(uint64_t from, uint64_t below) const;
   bool MayHave(const model::TimeRange& range) const {
     return !range.empty() && newest_ms > range.after_ms && oldest_ms <= range.until_ms;
   }

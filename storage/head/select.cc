@@ -62,7 +62,7 @@ struct Head::Impl::Capture {
 };
 
 absl::StatusOr<std::unique_ptr<model::HashedSelection>> Head::Impl::Select(const model::SelectRequest& request) const {
-  auto out = std::make_unique<Snapshot>(request.range, index.TakePin(), sealed.view(), UINT64_MAX, request.memory);
+  auto out = std::make_unique<Snapshot>(request.range, index.TakePin(), sealed.view(), 0, UINT64_MAX, request.memory);
   if (!MayHave(request.range)) return out;
   ASSIGN_OR_RETURN(const index::Bitmap bitmap, index.Match(request.matchers, request.cancel));
   const std::vector<uint32_t> slots = SlotsOf(bitmap);
@@ -106,13 +106,13 @@ absl::StatusOr<std::unique_ptr<model::HashedSelection>> Head::Impl::Select(const
   return out;
 }
 
-std::unique_ptr<model::HashedSelection> Head::Impl::StartCut(uint64_t below) const {
-  auto out = std::make_unique<Snapshot>(model::TimeRange::All(), index.TakePin(), sealed.view(), below, nullptr);
+std::unique_ptr<model::HashedSelection> Head::Impl::StartCut(uint64_t from, uint64_t below) const {
+  auto out = std::make_unique<Snapshot>(model::TimeRange::All(), index.TakePin(), sealed.view(), from, below, nullptr);
   Capture capture{*this, *out, {}};
-  const uint64_t floor = sealed.floor();
+  from = std::max(from, sealed.floor());
   for (uint32_t slot = 0; slot < table.slot_end(); ++slot) {
     const Series& s = table.at(slot);
-    if (s.live() && s.chain != SealedLog::kNone && s.chain >= floor) capture.Add(slot, s, false);
+    if (s.live() && s.chain != SealedLog::kNone && s.chain >= from) capture.Add(slot, s, false);
   }
   return out;
 }
@@ -121,8 +121,8 @@ absl::StatusOr<std::unique_ptr<model::HashedSelection>> Head::Select(const model
   return impl_->Select(request);
 }
 
-std::unique_ptr<model::HashedSelection> Head::StartCut(uint64_t below) {
-  auto out = impl_->StartCut(below);
+std::unique_ptr<model::HashedSelection> Head::StartCut(uint64_t from, uint64_t below) {
+  auto out = impl_->StartCut(from, below);
   // Chunks sealed from now on are read when everything before `below` is gone, so their columns must not stand there.
   impl_->columns.ForgetPositions();
   return out;

@@ -66,7 +66,7 @@ absl::Status Snapshot::FirstTime(const ChunkView& chunk, int64_t* first) const {
 absl::Status Snapshot::Walk(const Entry& e, std::vector<ChunkView>* newest_first, bool* plain) const {
   *plain = true;
   uint64_t at = e.chain;
-  while (at != SealedLog::kNone && at >= sealed_.floor()) {
+  while (at != SealedLog::kNone && at >= std::max(sealed_.floor(), from_)) {
     ASSIGN_OR_RETURN(const std::string_view bytes, sealed_.Read(at));
     ChunkView chunk;
     RETURN_IF_ERROR(ParseChunk(bytes, at, &chunk));

@@ -35,9 +35,10 @@ class Snapshot : public model::HashedSelection {
   static constexpr size_t kConstant = SIZE_MAX;
   static constexpr uint32_t kNoExtra = UINT32_MAX;
 
-  // `below`: chunks at or after this position are left out.
-  Snapshot(model::TimeRange range, index::Pin pin, SealedView sealed, uint64_t below, base::MemoryBudget* memory)
-      : range_(range), pin_(std::move(pin)), sealed_(std::move(sealed)), below_(below), memory_(memory) {}
+  // Chunks before `from`, and those at or after `below`, are left out.
+  Snapshot(model::TimeRange range, index::Pin pin, SealedView sealed, uint64_t from, uint64_t below,
+           base::MemoryBudget* memory)
+      : range_(range), pin_(std::move(pin)), sealed_(std::move(sealed)), from_(from), below_(below), memory_(memory) {}
   ~Snapshot() override;
 
   size_t size() const override { return entries_.size(); }
@@ -84,7 +85,7 @@ class Snapshot : public model::HashedSelection {
   const model::TimeRange range_;
   const index::Pin pin_;
   const SealedView sealed_;
-  const uint64_t below_;
+  const uint64_t from_, below_;
   base::MemoryBudget* const memory_;
   int64_t charged_ = 0;
   std::vector<Entry> entries_;

@@ -279,27 +279,27 @@ TEST_CASE("ended series leave the head and can still be read") {
   std::vector<Item> items;
   std::vector<Item> markers;
   const int64_t now = world.clock.NowMs();
-  for (int s = 0; s < 2000; ++s) {
+  for (int s = 0; s < 6000; ++s) {
     items.push_back({Name(s), {{now, s * 1.0}}});
-    if (s >= 500) markers.push_back({Name(s), {{now + 1000, model::StaleNan()}}});
+    if (s >= 1500) markers.push_back({Name(s), {{now + 1000, model::StaleNan()}}});
   }
   world.Push(items);
   world.Push(markers);
-  CHECK(world.ingester->active_series() == 2000);
+  CHECK(world.ingester->active_series() == 6000);
   CHECK(test::Eventually(
       [&] {
         world.clock.Advance(20'000);
-        return world.ingester->active_series() == 500;
+        return world.ingester->active_series() == 1500;
       },
       60'000));
-  CHECK(world.Names().size() == 2000);
+  CHECK(world.Names().size() == 6000);
   // One of them comes back, and is one series with its past.
-  world.Push({{Name(1999), {{world.clock.NowMs(), 5.0}}}});
+  world.Push({{Name(5999), {{world.clock.NowMs(), 5.0}}}});
   const Model seen = world.ReadAll();
-  CHECK(seen.size() == 2000);
-  CHECK(seen.at(Name(1999).ToString()).size() == 3);
+  CHECK(seen.size() == 6000);
+  CHECK(seen.at(Name(5999).ToString()).size() == 3);
   world.Restart(false);
-  CHECK(world.ReadAll().size() == 2000);
+  CHECK(world.ReadAll().size() == 6000);
 }
 
 }  // namespace

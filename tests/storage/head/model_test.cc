@@ -213,7 +213,7 @@ class Machine {
     while (world_.head->SealOlderThan(INT64_MAX, 7, &cursor)) {
     }
     const uint64_t below = world_.sealed->end();
-    const auto cut = world_.head->StartCut(below);
+    const auto cut = world_.head->StartCut(0, below);
     AppendSomeUnlessCutting();
     for (size_t k = 0; k < cut->size(); ++k) {
       model::SampleColumns columns;

@@ -163,7 +163,7 @@ TEST_CASE("series that ended leave when a block has what they held", "[head][for
   cursor = 0;
   w.head->SealOlderThan(INT64_MAX, 1000, &cursor);
   const uint64_t below = w.sealed->end();
-  const auto cut = w.head->StartCut(below);
+  const auto cut = w.head->StartCut(0, below);
   REQUIRE(cut->size() == 4);
   CHECK(ReadText(*cut, 1).ends_with("99000:99001 200000:stale"));
   w.Append(Nth(2), 201'000, 5);  // back again
