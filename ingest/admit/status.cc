@@ -10,37 +10,6 @@ using base::StrAppend;
 using base::StrCat;
 using model::Reason;
 
-// JSON must be UTF-8, and examples may quote bytes that are not; those become U+FFFD.
-void AppendJson(std::string& out, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
-  out += '"';
-  for (size_t i = 0; i < text.size();) {
-    const auto c = static_cast<uint8_t>(text[i]);
-    if (c >= 0x80) {
-      const size_t size = c >= 0xF0 ? 4 : c >= 0xE0 ? 3 : 2;
-      const std::string_view character = text.substr(i, size);
-      if (base::IsValidUtf8(character)) {
-        out += character;
-        i += size;
-      } else {
-        out += "\xEF\xBF\xBD";
-        ++i;
-      }
-      continue;
-    }
-    if (c == '"' || c == '\\')
-      out += '\\', out += static_cast<char>(c);
-    else if (c == '\n')
-      out += "\\n";
-    else if (c < 0x20 || c == 0x7F)
-      out += "\\u00", out += kHex[c >> 4], out += kHex[c & 15];
-    else
-      out += static_cast<char>(c);
-    ++i;
-  }
-  out += '"';
-}
-
 struct Knob {
   std::string_view name;  // "" when no limit decides it
   uint64_t value = 0;
@@ -137,7 +106,7 @@ std::string Summary(const model::WriteResult& result) {
 
 std::string ErrorBody(std::string_view type, std::string_view text) {
   std::string body = StrCat("{\"status\":\"error\",\"errorType\":\"", type, "\",\"error\":");
-  AppendJson(body, text);
+  base::AppendJsonString(body, text);
   return body;
 }
 
@@ -168,10 +137,10 @@ Answer AnswerWrite(const model::WriteResult& result, const model::Limits& limits
     answer.body += ",\"examples\":[";
     for (size_t k = 0; k < rejection.examples.size(); ++k) {
       if (k > 0) answer.body += ',';
-      AppendJson(answer.body, rejection.examples[k]);
+      base::AppendJsonString(answer.body, rejection.examples[k]);
     }
     answer.body += "],\"fix\":";
-    AppendJson(answer.body, FixOf(reason));
+    base::AppendJsonString(answer.body, FixOf(reason));
     answer.body += '}';
     first = false;
   }

@@ -158,6 +158,24 @@ uint32_t Rune(std::string_view utf8) {  // 2 to 4 bytes that are valid
 }
 }  // namespace
 
+void AppendUtf8(std::string& out, uint32_t rune) {
+  if (rune < 0x80) {
+    out += static_cast<char>(rune);
+  } else if (rune < 0x800) {
+    out += static_cast<char>(0xC0 | rune >> 6);
+    out += static_cast<char>(0x80 | (rune & 0x3F));
+  } else if (rune < 0x10000) {
+    out += static_cast<char>(0xE0 | rune >> 12);
+    out += static_cast<char>(0x80 | (rune >> 6 & 0x3F));
+    out += static_cast<char>(0x80 | (rune & 0x3F));
+  } else {
+    out += static_cast<char>(0xF0 | rune >> 18);
+    out += static_cast<char>(0x80 | (rune >> 12 & 0x3F));
+    out += static_cast<char>(0x80 | (rune >> 6 & 0x3F));
+    out += static_cast<char>(0x80 | (rune & 0x3F));
+  }
+}
+
 std::string QuoteGo(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
@@ -224,6 +242,34 @@ std::string QuoteGo(std::string_view text) {
   }
   out += '"';
   return out;
+}
+
+void AppendJsonString(std::string& out, std::string_view text) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  out += '"';
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const size_t n = Utf8Length(reinterpret_cast<const unsigned char*>(text.data()) + i, text.size() - i);
+    if (n == 0) {
+      out += "\xEF\xBF\xBD";
+      ++i;
+      continue;
+    }
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c == '\n' || c == '\r' || c == '\t') {
+      out += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+    } else if (c < 0x20 || c == 0x7F) {
+      out += "\\u00";
+      out += kHex[c >> 4];
+      out += kHex[c & 15];
+    } else {
+      out += text.substr(i, n);
+    }
+    i += n;
+  }
+  out += '"';
 }
 
 }  // namespace varve::base

@@ -60,8 +60,12 @@ std::optional<uint64_t> ParseUint64(std::string_view text);
 std::optional<double> ParseDouble(std::string_view text);
 
 bool IsValidUtf8(std::string_view text);
+void AppendUtf8(std::string& out, uint32_t rune);  // a code point up to 0x10FFFF
 // `text` in double quotes with Go's escapes (strconv.Quote): printable UTF-8 stays as it is.
 std::string QuoteGo(std::string_view text);
+// `text` as a JSON string. Bytes that are not UTF-8 become U+FFFD, control characters \n, \r, \t or \u00xx: one line,
+// fit for a terminal.
+void AppendJsonString(std::string& out, std::string_view text);
 
 struct StringHash {
   using is_transparent = void;

@@ -30,19 +30,6 @@ std::string Fixed(double v, int decimals) {
   return {buffer, std::to_chars(buffer, buffer + sizeof buffer, v, std::chars_format::fixed, decimals).ptr};
 }
 
-std::string Json(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (static_cast<uint8_t>(c) < 0x20)
-      out += ' ';
-    else
-      out += c;
-  }
-  return out + '"';
-}
-
 // One connection with its part of the fleet.
 class Sender {
  public:
@@ -242,6 +229,8 @@ std::string Summary::AsTable() const {
 }
 
 std::string Summary::AsJson() const {
+  std::string error;
+  base::AppendJsonString(error, first_error);
   return StrCat("{\"series\":", series, ",\"targets\":", targets, ",\"requests\":", requests, ",\"samples\":", samples,
                 ",\"refused_requests\":", refused_requests, ",\"refused_samples\":", refused_samples,
                 ",\"failed_requests\":", failed_requests, ",\"retries\":", retries, ",\"body_bytes\":", body_bytes,
@@ -250,7 +239,7 @@ std::string Summary::AsJson() const {
                 ",\"samples_per_second\":", Fixed(seconds > 0 ? static_cast<double>(samples) / seconds : 0, 0),
                 ",\"latency_p50_ms\":", Fixed(latency_p50_ms, 3), ",\"latency_p99_ms\":", Fixed(latency_p99_ms, 3),
                 ",\"latency_max_ms\":", Fixed(latency_max_ms, 3), ",\"newest_ms\":", newest_ms,
-                ",\"complete\":", complete, ",\"first_error\":", Json(first_error), "}\n");
+                ",\"complete\":", complete, ",\"first_error\":", error, "}\n");
 }
 
 }  // namespace varve::loadgen

@@ -141,5 +141,28 @@ TEST_CASE("system call errors become statuses with their cause") {
   CHECK(Annotate(absl::OkStatus(), "y").ok());
 }
 
+TEST_CASE("code points become UTF-8") {
+  std::string out;
+  for (const uint32_t rune : {0x41u, 0x7Fu, 0x80u, 0x7FFu, 0x800u, 0xFFFFu, 0x10000u, 0x10FFFFu}) AppendUtf8(out, rune);
+  CHECK(out ==
+        "A\x7F"
+        "\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF");
+  CHECK(IsValidUtf8(out));
+}
+
+TEST_CASE("any bytes become a JSON string of one line") {
+  const auto json = [](std::string_view text) {
+    std::string out = "x";
+    AppendJsonString(out, text);
+    return out;
+  };
+  CHECK(json("") == R"(x"")");
+  CHECK(json("plain \xC3\xA4 \xF0\x9F\x98\x80") == "x\"plain \xC3\xA4 \xF0\x9F\x98\x80\"");
+  CHECK(json("a\"b\\c/") == R"(x"a\"b\\c/")");
+  CHECK(json(std::string_view("\n\r\t\0\x1B\x7F", 6)) == R"(x"\n\r\t\u0000\u001b\u007f")");
+  CHECK(json("\xFF|\xC3|\xE2\x82|\xED\xA0\x80") ==
+        "x\"\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD|\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"");
+}
+
 }  // namespace
 }  // namespace varve::base
