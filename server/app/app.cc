@@ -40,6 +40,7 @@ roles::IngesterConfig IngesterConfigOf(const Config& config) {
   out.shard.wal_sync_interval_ms = config.wal.sync_interval_ms;
   out.shard.wal_segment_bytes = config.wal.segment_bytes;
   out.shard.checkpoint_interval_ms = config.head.checkpoint_interval_ms;
+  out.shard.checkpoint_wal_bytes = config.head.checkpoint_wal_bytes;
   out.shard.cut_interval_ms = config.head.cut_interval_ms;
   out.shard.idle_cut_interval_ms = config.head.stale_after_ms;
   out.shard.idle_after_ms = config.head.idle_after_ms;

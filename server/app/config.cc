@@ -26,9 +26,11 @@ constexpr std::array<Command, 5> kCommands = {{{"help", Action::kHelp},
                                                {"config.check", Action::kConfigCheck},
                                                {"config.docs", Action::kConfigDocs}}};
 
-constexpr std::array<std::string_view, 6> kFeatures = {
-    "promql-experimental-functions", "promql-extended-range-selectors", "promql-fill-modifiers",
-    "promql-duration-expr",          "promql-delayed-name-removal",     "promql-per-step-stats"};
+// What QueryService can switch on (query_routes.cc).
+constexpr std::array<std::string_view, 7> kFeatures = {
+    "promql-experimental-functions", "promql-extended-range-selectors", "promql-binop-fill-modifiers",
+    "promql-duration-expr",          "promql-delayed-name-removal",     "type-and-unit-labels",
+    "use-start-timestamps"};
 constexpr std::array<std::string_view, 6> kRoles = {"all", "distributor", "ingester", "querier", "store", "compactor"};
 
 absl::Status Unknown(std::string_view what, std::string_view name, const std::vector<std::string>& known,

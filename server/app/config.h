@@ -45,6 +45,7 @@ struct Config {
     int32_t shards = 0;  // 0 = as many as cores
     int64_t cut_interval_ms = 2 * 3600 * 1000;
     int64_t checkpoint_interval_ms = 5 * 60 * 1000;
+    uint64_t checkpoint_wal_bytes = 128u << 20;
     int64_t stale_after_ms = 10 * 60 * 1000;  // a series that ended this long ago leaves the head
     int64_t idle_after_ms = 60 * 60 * 1000;   // so does one that got no sample for this long
   } head;

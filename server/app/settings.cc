@@ -146,6 +146,8 @@ std::vector<Setting> Settings(Config& c) {
        kSecond},
       {"head.checkpoint-interval", kHead, "How often the head is saved, so that a restart replays little.",
        duration(&c.head.checkpoint_interval_ms), kSecond},
+      {"head.checkpoint-wal-bytes", kHead, "So much log in one shard also makes it save the head.",
+       size(&c.head.checkpoint_wal_bytes), 1 << 20, 64ll << 30},
       {"head.stale-after", kHead, "How long an ended series (staleness marker seen) stays in the head.",
        duration(&c.head.stale_after_ms), kSecond},
       {"head.idle-after", kHead, "How long a series without samples stays in the head.",

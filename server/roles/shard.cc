@@ -20,6 +20,10 @@ constexpr size_t kSealSeriesPerSlice = 4096;
 constexpr size_t kIdlePerSlice = 2048;
 constexpr size_t kCheckpointBufferBytes = 1 << 20;
 
+// Whether bytes are bad for good. Anything else (no permission, an I/O error) may pass, or is for an operator to mend:
+// starting without the file would lose what it holds.
+bool IsDamage(const absl::Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
+
 absl::Status AsUnavailable(const absl::Status& status) {
   return absl::UnavailableError(base::StrCat("write-ahead log: ", base::Message(status)));
 }
@@ -113,25 +117,11 @@ absl::Status Shard::Recover() {
     } else if (absl::IsFailedPrecondition(manifest.status())) {
       return manifest.status();  // a newer program wrote it: hands off
     } else {
-      recovery_.losses.push_back(base::StrCat("the manifest is unreadable (", base::Message(manifest.status()),
-                                              "); checkpoints and blocks were taken from their folders"));
-      ASSIGN_OR_RETURN(const auto checkpoints, fs_.List(config_.folder + "/checkpoints"));
-      for (const fs::FileInfo& file : checkpoints) {
-        const auto sequence = base::ParseUint64(std::string_view(file.name).substr(0, file.name.find('.')));
-        if (!sequence || !file.name.ends_with(".ckpt")) continue;
-        manifest_.checkpoints.insert(manifest_.checkpoints.begin(), {*sequence, wal::Position{}});
-        manifest_.next_sequence = std::max(manifest_.next_sequence, *sequence + 1);
-      }
-      if (manifest_.checkpoints.size() > 2) manifest_.checkpoints.resize(2);
-      ASSIGN_OR_RETURN(const auto blocks, fs_.List(config_.folder + "/blocks"));
-      for (const fs::FileInfo& file : blocks) {
-        const auto sequence = base::ParseUint64(std::string_view(file.name).substr(0, file.name.find('.')));
-        if (!sequence || !file.name.ends_with(".block")) continue;
-        manifest_.blocks.push_back({*sequence, "", 0, 0, clock_.NowMs()});
-        manifest_.next_sequence = std::max(manifest_.next_sequence, *sequence + 1);
-      }
+      RETURN_IF_ERROR(RebuildManifest(base::StrCat("unreadable (", base::Message(manifest.status()), ")")));
     }
-  } else if (!absl::IsNotFound(bytes.status())) {
+  } else if (absl::IsNotFound(bytes.status())) {
+    RETURN_IF_ERROR(RebuildManifest("missing"));
+  } else {
     return bytes.status();
   }
 
@@ -181,6 +171,41 @@ absl::Status Shard::Recover() {
   return absl::OkStatus();
 }
 
+// Takes what the folders hold. Says nothing when they hold nothing, as in a new data directory.
+absl::Status Shard::RebuildManifest(std::string_view why) {
+  ASSIGN_OR_RETURN(const auto checkpoints, fs_.List(config_.folder + "/checkpoints"));
+  for (const fs::FileInfo& file : checkpoints) {
+    const auto sequence = base::ParseUint64(std::string_view(file.name).substr(0, file.name.find('.')));
+    if (!sequence || !file.name.ends_with(".ckpt")) continue;
+    manifest_.checkpoints.insert(manifest_.checkpoints.begin(), {*sequence, wal::Position{}});
+    manifest_.next_sequence = std::max(manifest_.next_sequence, *sequence + 1);
+  }
+  if (manifest_.checkpoints.size() > 2) manifest_.checkpoints.resize(2);
+  ASSIGN_OR_RETURN(const auto blocks, fs_.List(config_.folder + "/blocks"));
+  for (const fs::FileInfo& file : blocks) {
+    const auto sequence = base::ParseUint64(std::string_view(file.name).substr(0, file.name.find('.')));
+    if (!sequence || !file.name.ends_with(".block")) continue;
+    manifest_.blocks.push_back({*sequence, "", 0, 0, clock_.NowMs()});
+    manifest_.next_sequence = std::max(manifest_.next_sequence, *sequence + 1);
+  }
+  if (!manifest_.checkpoints.empty() || !manifest_.blocks.empty()) {
+    recovery_.losses.push_back(
+        base::StrCat("the manifest is ", why, "; checkpoints and blocks were taken from their folders"));
+  }
+  return absl::OkStatus();
+}
+
+// Keeps a file that this program cannot use for whoever can.
+void Shard::Quarantine(const std::string& path, std::string_view name) {
+  const std::string to = base::StrCat(config_.folder, "/quarantine/", name);
+  const absl::Status status = fs_.Rename(path, to);
+  if (status.ok()) {
+    log_.Warn("an unreadable file was put aside", {{"file", path}, {"to", to}});
+  } else if (!absl::IsNotFound(status)) {
+    log_.Warn("an unreadable file could not be put aside", {{"file", path}, {"error", base::Message(status)}});
+  }
+}
+
 absl::Status Shard::LoadNewestCheckpoint(wal::Position* replay_from) {
   *replay_from = wal::Position{};
   for (size_t i = 0; i < manifest_.checkpoints.size(); ++i) {
@@ -191,6 +216,8 @@ absl::Status Shard::LoadNewestCheckpoint(wal::Position* replay_from) {
       manifest_.checkpoints.erase(manifest_.checkpoints.begin(), manifest_.checkpoints.begin() + static_cast<long>(i));
       return absl::OkStatus();
     }
+    if (!IsDamage(status)) return base::Annotate(status, base::StrCat("checkpoint ", entry.sequence));
+    Quarantine(CheckpointPath(config_.folder, entry.sequence), base::StrCat(entry.sequence, ".ckpt"));
     const bool last = i + 1 == manifest_.checkpoints.size();
     recovery_.losses.push_back(base::StrCat(
         "checkpoint ", entry.sequence, " is unreadable (", base::Message(status), "); ",
@@ -199,6 +226,13 @@ absl::Status Shard::LoadNewestCheckpoint(wal::Position* replay_from) {
     heads_.clear();
     heads_by_ref_.clear();
     ASSIGN_OR_RETURN(sealed_, head::SealedLog::Open(fs_, config_.folder + "/sealed", head::SealedLogConfig()));
+  }
+  if (!manifest_.checkpoints.empty()) {
+    // Without a checkpoint nothing tells what these hold; they go with it.
+    ASSIGN_OR_RETURN(const auto files, fs_.List(config_.folder + "/sealed"));
+    for (const fs::FileInfo& file : files) {
+      Quarantine(base::StrCat(config_.folder, "/sealed/", file.name), base::StrCat("sealed-", file.name));
+    }
   }
   manifest_.checkpoints.clear();
   return sealed_->StartEmpty();
@@ -283,6 +317,7 @@ void Shard::OpenBlocks() {
                                               " cannot be opened (", base::Message(reader.status()),
                                               "); the file stays where it is"));
       kept.push_back(entry);  // a repaired file counts again at the next start
+      missing_blocks_.push_back(entry);
       continue;
     }
     BlockEntry full = entry;
@@ -507,6 +542,14 @@ std::vector<std::string> Shard::Tenants() const {
 const head::Head* Shard::FindHead(std::string_view tenant) {
   const auto it = heads_.find(tenant);
   return it == heads_.end() ? nullptr : it->second->head.get();
+}
+
+std::vector<BlockEntry> Shard::MissingBlocksOf(std::string_view tenant) const {
+  std::vector<BlockEntry> out;
+  for (const BlockEntry& entry : missing_blocks_) {
+    if (entry.tenant == tenant || entry.tenant.empty()) out.push_back(entry);
+  }
+  return out;
 }
 
 std::vector<std::shared_ptr<const block::Reader>> Shard::BlocksOf(std::string_view tenant) const {
@@ -835,6 +878,7 @@ void Shard::Retain() {
     return;
   }
   std::erase_if(blocks_, [&](const Block& block) { return old(block.entry); });
+  std::erase_if(missing_blocks_, old);
   for (const uint64_t sequence : gone) {
     fs_.Remove(BlockPath(config_.folder, sequence)).IgnoreError();
     metrics_.blocks_removed.Add();

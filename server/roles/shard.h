@@ -37,7 +37,7 @@ struct ShardConfig {
   int64_t wal_sync_interval_ms = 100;
   uint64_t wal_segment_bytes = 64u << 20;
   int64_t checkpoint_interval_ms = 5 * 60 * 1000;
-  uint64_t checkpoint_wal_bytes = 256u << 20;  // so much log also makes a checkpoint due
+  uint64_t checkpoint_wal_bytes = 128u << 20;  // so much log also makes a checkpoint due
   int64_t cut_interval_ms = 2 * 3600 * 1000;
   int64_t idle_cut_interval_ms = 10 * 60 * 1000;  // a cut for the sake of ended series comes not more often than this
   int64_t idle_after_ms = 60 * 60 * 1000;
@@ -96,6 +96,8 @@ class Shard {
   std::vector<std::string> Tenants() const;             // that have a head here
   const head::Head* FindHead(std::string_view tenant);  // null when the tenant has nothing here
   std::vector<std::shared_ptr<const block::Reader>> BlocksOf(std::string_view tenant) const;
+  // That the manifest names and that could not be opened. Of an unknown tenant (the manifest was lost) for everyone.
+  std::vector<BlockEntry> MissingBlocksOf(std::string_view tenant) const;
   // Cuts everything into blocks now, also what is not sealed yet; `done` when they are published.
   void Cut(std::function<void(absl::Status)> done);
   void Checkpoint(std::function<void(absl::Status)> done);
@@ -155,6 +157,8 @@ class Shard {
         base::WorkerPool& maintenance, ShardMetrics& metrics, wal::WriterMetrics& wal_metrics);
 
   absl::Status Recover();
+  absl::Status RebuildManifest(std::string_view why);
+  void Quarantine(const std::string& path, std::string_view name);
   absl::Status LoadNewestCheckpoint(wal::Position* replay_from);
   absl::Status LoadCheckpoint(const CheckpointEntry& entry);
   void Replay(wal::Position from);
@@ -207,6 +211,7 @@ class Shard {
   std::vector<TenantHead*> heads_by_ref_;  // may hold nulls
   Manifest manifest_;
   std::vector<Block> blocks_;
+  std::vector<BlockEntry> missing_blocks_;
   struct Ack {
     Done done;
     model::WriteResult result;

@@ -151,7 +151,7 @@ absl::StatusOr<CheckpointFile> OpenCheckpoint(fs::FileSystem& fs, const std::str
     return bad("not a whole checkpoint");
   }
   if (base::ByteReader(bytes.substr(kCheckpointMagic.size(), 4)).Fixed<uint32_t>() != kVersion) {
-    return bad("unknown version");
+    return absl::FailedPreconditionError(base::StrCat(path, ": unknown version"));
   }
   base::ByteReader end(bytes.substr(bytes.size() - trailer, 8));
   const uint32_t crc = end.Fixed<uint32_t>();

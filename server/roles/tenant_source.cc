@@ -166,4 +166,22 @@ absl::StatusOr<model::SourceStats> TenantSource::Stats(size_t limit) const {
   return total;
 }
 
+std::vector<std::string> TenantSource::Warnings() const {
+  base::Mutex mu;
+  std::vector<std::string> all;
+  const absl::Status status = ingester_.OnEachShard([&](Shard& shard, size_t i) {
+    for (const BlockEntry& entry : shard.MissingBlocksOf(tenant_)) {
+      std::string text = base::StrCat("storage: block ", entry.sequence, " of shard ", i, " cannot be read, samples ");
+      // An entry from the folder, after the manifest was lost, knows no times.
+      if (!entry.tenant.empty()) base::StrAppend(text, "between ", entry.min_time_ms, " and ", entry.max_time_ms, " ");
+      base::MutexLock lock(mu);
+      all.push_back(base::StrCat(text, "may be missing"));
+    }
+    return absl::OkStatus();
+  });
+  if (!status.ok()) all.clear();  // the server stops
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
 }  // namespace varve::roles

@@ -18,6 +18,7 @@ class TenantSource : public model::SeriesSource {
   absl::StatusOr<std::vector<model::ExemplarSeries>> Exemplars(const model::SelectRequest& request) const override;
   std::vector<model::Metadata> MetadataFor(std::string_view metric) const override;
   absl::StatusOr<model::SourceStats> Stats(size_t limit) const override;
+  std::vector<std::string> Warnings() const override;
 
  private:
   Ingester& ingester_;
