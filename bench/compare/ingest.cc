@@ -203,8 +203,8 @@ double Count(const std::string& url, const std::string& encoded_selector, int64_
       StrCat(url, "/api/v1/query?query=count(", encoded_selector, ")&time=", static_cast<double>(time_ms) / 1000.0), {},
       600'000);
   if (!answer.ok() || answer->status != 200) return -1;
-  const auto json = test::Json::Parse(answer->body);
-  if (!json || (*json)["data"]["result"].size() == 0) return -1;
+  const auto json = ctl::Json::Parse(answer->body);
+  if (!json.ok() || (*json)["data"]["result"].items.empty()) return -1;
   return *base::ParseDouble((*json)["data"]["result"][0]["value"][1].text);
 }
 
