@@ -52,6 +52,7 @@ class Parameters {
   std::vector<std::pair<std::string, std::string>> pairs_;
 };
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus_is_space);
+std::string PercentEncode(std::string_view text);  // all but letters, digits and -_.~
 
 // Called once for each request, on a socket thread: must not block. `respond` is called exactly once, from any thread.
 using Respond = std::function<void(Response)>;

@@ -7,12 +7,14 @@
 
 #include "server/http/client.h"
 #include "storage/base/strings.h"
-#include "tests/support/json.h"
 #include "tests/support/process.h"
 #include "tests/support/remote_write.h"
+#include "tools/varvectl/json.h"
 
 namespace varve::test {
 namespace {
+
+using ctl::Json;
 
 namespace stdfs = std::filesystem;
 
@@ -68,7 +70,7 @@ struct World {
                                   {}, 30'000);
     REQUIRE(answer.ok());
     const auto json = Json::Parse(answer->body);
-    REQUIRE(json.has_value());
+    REQUIRE(json.ok());
     std::map<int, int> counts;
     for (const Json& series : (*json)["data"]["result"].items) {
       for (const Json& value : series["values"].items) {

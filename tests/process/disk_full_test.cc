@@ -10,12 +10,14 @@
 
 #include "server/http/client.h"
 #include "storage/base/strings.h"
-#include "tests/support/json.h"
 #include "tests/support/process.h"
 #include "tests/support/remote_write.h"
+#include "tools/varvectl/json.h"
 
 namespace varve::test {
 namespace {
+
+using ctl::Json;
 
 struct SmallDisk {
   explicit SmallDisk(const std::string& folder) : path(folder) {
@@ -53,8 +55,8 @@ double CountOf(const Varve& varve, int64_t t_ms) {
   REQUIRE(answer.ok());
   REQUIRE(answer->status == 200);
   const auto json = Json::Parse(answer->body);
-  REQUIRE(json.has_value());
-  if ((*json)["data"]["result"].size() == 0) return 0;
+  REQUIRE(json.ok());
+  if ((*json)["data"]["result"].items.empty()) return 0;
   return *base::ParseDouble((*json)["data"]["result"][0]["value"][1].text);
 }
 

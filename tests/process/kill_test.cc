@@ -7,15 +7,17 @@
 #include <set>
 #include <thread>
 
-#include "storage/base/dice.h"
 #include "server/http/client.h"
+#include "storage/base/dice.h"
 #include "storage/base/strings.h"
-#include "tests/support/json.h"
 #include "tests/support/process.h"
 #include "tests/support/remote_write.h"
+#include "tools/varvectl/json.h"
 
 namespace varve::test {
 namespace {
+
+using ctl::Json;
 
 constexpr int kSeries = 40;
 constexpr int kKills = 10;
@@ -54,7 +56,7 @@ std::map<std::pair<int, int64_t>, double> ReadAll(const std::string& url, int64_
   INFO(answer->body.substr(0, 500));
   REQUIRE(answer->status == 200);
   const auto json = Json::Parse(answer->body);
-  REQUIRE(json.has_value());
+  REQUIRE(json.ok());
   for (const Json& series : (*json)["data"]["result"].items) {
     const int id = std::stoi(series["metric"]["id"].text);
     for (const Json& value : series["values"].items) {

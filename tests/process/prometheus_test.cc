@@ -9,12 +9,15 @@
 #include <map>
 
 #include "server/http/client.h"
+#include "server/http/message.h"
 #include "storage/base/strings.h"
-#include "tests/support/json.h"
 #include "tests/support/process.h"
+#include "tools/varvectl/json.h"
 
 namespace varve::test {
 namespace {
+
+using ctl::Json;
 
 // Debian's version closes windows on the left, Varve opens them there: no sample may lie on an edge, see EvalFraction.
 const std::vector<std::string> kQueries = {
@@ -68,26 +71,13 @@ const std::vector<std::string> kQueries = {
     "vector(1) + scalar(count(up))",
 };
 
-void Fetch(const std::string& url, std::optional<Json>* out, std::string* raw) {
+void Fetch(const std::string& url, Json* out, std::string* raw) {
   const auto answer = http::Get(url, {}, 30'000);
   REQUIRE(answer.ok());
   *raw = answer->body;
-  *out = Json::Parse(answer->body);
-}
-
-std::string Encode(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c))) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
+  auto json = Json::Parse(answer->body);
+  REQUIRE(json.ok());
+  *out = *std::move(json);
 }
 
 bool Near(const std::string& a, const std::string& b) {
@@ -106,7 +96,9 @@ std::string Difference(const Json& theirs, const Json& ours) {
     std::map<std::string, const Json*> out;
     for (const Json& series : result.items) {
       std::string key;
-      for (const auto& [name, value] : series["metric"].members) base::StrAppend(key, name, "=", value.text, ";");
+      std::map<std::string, std::string> labels;
+      for (const auto& [name, value] : series["metric"].members) labels[name] = value.text;
+      for (const auto& [name, value] : labels) base::StrAppend(key, name, "=", value, ";");
       out[key] = &series;
     }
     return out;
@@ -164,25 +156,25 @@ TEST_CASE("Varve answers as the Prometheus that wrote into it") {
   REQUIRE(prometheus.ok());
   const std::string theirs = base::StrCat("http://127.0.0.1:", prometheus_port);
 
-  std::optional<Json> answer;
+  Json answer;
   std::string raw;
   // 40 scrapes of both targets have arrived here.
   const auto scrapes = [&](const std::string& url) {
-    const auto got = http::Get(url + "/api/v1/query?query=" + Encode("min(count_over_time(up[5m]))"), {}, 5000);
+    const auto got =
+        http::Get(url + "/api/v1/query?query=" + http::PercentEncode("min(count_over_time(up[5m]))"), {}, 5000);
     if (!got.ok() || got->status != 200) return 0.0;
     const auto json = Json::Parse(got->body);
-    if (!json || (*json)["data"]["result"].size() == 0) return 0.0;
+    if (!json.ok() || (*json)["data"]["result"].items.empty()) return 0.0;
     return *base::ParseDouble((*json)["data"]["result"][0]["value"][1].text);
   };
   REQUIRE(Eventually([&] { return scrapes(varve->url()) >= 40; }, 120'000));
 
   // Evaluate where no target is scraped: halfway through the larger gap between the two scrape phases, so that no
   // window edge (whole seconds back) falls onto a sample.
-  Fetch(theirs + "/api/v1/query?query=" + Encode("timestamp(up)"), &answer, &raw);
-  REQUIRE(answer.has_value());
+  Fetch(theirs + "/api/v1/query?query=" + http::PercentEncode("timestamp(up)"), &answer, &raw);
   std::vector<double> phases;
   double newest = 1e18;
-  for (const Json& series : (*answer)["data"]["result"].items) {
+  for (const Json& series : answer["data"]["result"].items) {
     const double t = *base::ParseDouble(series["value"][1].text);
     newest = std::min(newest, t);
     phases.push_back(t - std::floor(t));
@@ -196,21 +188,23 @@ TEST_CASE("Varve answers as the Prometheus that wrote into it") {
   const double start = end - 12;
   // Everything up to `end` has arrived.
   REQUIRE(Eventually([&] {
-    const auto got = http::Get(varve->url() + "/api/v1/query?query=" + Encode("min(timestamp(up))"), {}, 5000);
+    const auto got =
+        http::Get(varve->url() + "/api/v1/query?query=" + http::PercentEncode("min(timestamp(up))"), {}, 5000);
     if (!got.ok()) return false;
     const auto json = Json::Parse(got->body);
-    return json && (*json)["data"]["result"].size() > 0 &&
+    return json.ok() && !(*json)["data"]["result"].items.empty() &&
            *base::ParseDouble((*json)["data"]["result"][0]["value"][1].text) > end + 1;
   }));
 
   size_t compared = 0;
   for (const std::string& query : kQueries) {
     for (const bool range : {false, true}) {
-      const std::string target =
-          range ? base::StrCat("/api/v1/query_range?query=", Encode(query), "&start=", start, "&end=", end, "&step=3")
-                : base::StrCat("/api/v1/query?query=", Encode(query), "&time=", end);
-      std::optional<Json> a;
-      std::optional<Json> b;
+      const std::string target = range
+                                     ? base::StrCat("/api/v1/query_range?query=", http::PercentEncode(query),
+                                                    "&start=", start, "&end=", end, "&step=3")
+                                     : base::StrCat("/api/v1/query?query=", http::PercentEncode(query), "&time=", end);
+      Json a;
+      Json b;
       std::string raw_a;
       std::string raw_b;
       Fetch(theirs + target, &a, &raw_a);
@@ -218,9 +212,7 @@ TEST_CASE("Varve answers as the Prometheus that wrote into it") {
       INFO(target);
       INFO("Prometheus: " << raw_a.substr(0, 600));
       INFO("Varve:      " << raw_b.substr(0, 600));
-      REQUIRE(a.has_value());
-      REQUIRE(b.has_value());
-      CHECK(Difference(*a, *b) == "");
+      CHECK(Difference(a, b) == "");
       ++compared;
     }
   }

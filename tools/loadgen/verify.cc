@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "server/http/client.h"
+#include "server/http/message.h"
 #include "storage/base/dice.h"
 #include "storage/base/strings.h"
 #include "tools/loadgen/run.h"
@@ -12,18 +13,6 @@ namespace {
 
 using base::StrAppend;
 using base::StrCat;
-
-std::string PercentEncoded(std::string_view text) {
-  static constexpr char kHex[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-      out += c;
-    else
-      out += '%', out += kHex[static_cast<uint8_t>(c) >> 4], out += kHex[c & 15];
-  }
-  return out;
-}
 
 // The first sample's value in an instant query's answer: ..."value":[<time>,"<value>"]... Nothing when there is none.
 std::optional<double> ValueIn(std::string_view body) {
@@ -47,7 +36,7 @@ class Asker {
   absl::StatusOr<std::optional<double>> Ask(std::string_view query, int64_t t_ms) {
     const int64_t part = t_ms % 1000;
     const std::string body =
-        StrCat("query=", PercentEncoded(query), "&time=", t_ms / 1000, ".", part / 100, part / 10 % 10, part % 10);
+        StrCat("query=", http::PercentEncode(query), "&time=", t_ms / 1000, ".", part / 100, part / 10 % 10, part % 10);
     ASSIGN_OR_RETURN(const http::ClientResponse answer, connection_.Send("POST", target_, headers_, body, timeout_ms_));
     if (answer.status != 200) {
       return absl::InternalError(StrCat("query ", query, ": status ", answer.status, ": ", answer.body.substr(0, 300)));

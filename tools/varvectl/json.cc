@@ -1,5 +1,7 @@
 #include "tools/varvectl/json.h"
 
+#include <limits>
+
 #include "storage/base/strings.h"
 
 namespace varve::ctl {
@@ -125,7 +127,7 @@ class Parser {
           } else if (code >= 0xD800 && code <= 0xDFFF) {
             return Bad("half a surrogate pair");
           }
-          AppendUtf8(code, out);
+          base::AppendUtf8(out, code);
           break;
         }
         case '"':
@@ -150,24 +152,6 @@ class Parser {
     if (digits.size() != 4 || error != std::errc() || end != digits.data() + 4) return Bad("want four hex digits");
     at_ += 4;
     return code;
-  }
-
-  static void AppendUtf8(uint32_t code, std::string& out) {
-    if (code < 0x80) {
-      out += static_cast<char>(code);
-    } else if (code < 0x800) {
-      out += static_cast<char>(0xC0 | (code >> 6));
-      out += static_cast<char>(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-      out += static_cast<char>(0xE0 | (code >> 12));
-      out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-      out += static_cast<char>(0x80 | (code & 0x3F));
-    } else {
-      out += static_cast<char>(0xF0 | (code >> 18));
-      out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-      out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-      out += static_cast<char>(0x80 | (code & 0x3F));
-    }
   }
 
   std::string_view text_;
@@ -226,7 +210,11 @@ const Json& Json::operator[](std::string_view key) const {
   }
   return kNull;
 }
-const Json& Json::At(size_t i) const { return i < items.size() ? items[i] : kNull; }
+const Json& Json::operator[](size_t i) const { return i < items.size() ? items[i] : kNull; }
+double Json::number() const {
+  return kind == Kind::kNumber ? base::ParseDouble(text).value_or(std::numeric_limits<double>::quiet_NaN())
+                               : std::numeric_limits<double>::quiet_NaN();
+}
 bool Json::Has(std::string_view key) const { return &(*this)[key] != &kNull; }
 
 absl::StatusOr<Json> Json::Parse(std::string_view text) { return Parser(text).Document(); }

@@ -18,8 +18,10 @@ struct Json {
   std::vector<Member> members;
 
   const Json& operator[](std::string_view key) const;  // a null one when absent
-  const Json& At(size_t i) const;                      // a null one when out of bounds
+  const Json& operator[](size_t i) const;              // a null one when out of bounds
   bool Has(std::string_view key) const;
+  bool is_null() const { return kind == Kind::kNull; }
+  double number() const;  // NaN when it is none
 
   static absl::StatusOr<Json> Parse(std::string_view text);  // InvalidArgument names the byte
 };

@@ -77,7 +77,7 @@ std::string ResultTable(const Json& data) {
   const Json& result = data["result"];
   if (type == "scalar" || type == "string") {
     Table table({"TIME", "VALUE"});
-    table.Add({TimeText(result.At(0).text), result.At(1).text});
+    table.Add({TimeText(result[0].text), result[1].text});
     return table.ToString();
   }
   if (result.items.empty()) return "(no series)\n";
@@ -86,8 +86,8 @@ std::string ResultTable(const Json& data) {
     for (const Json& series : result.items) {
       const bool is_histogram = series.Has("histogram");
       const Json& point = is_histogram ? series["histogram"] : series["value"];
-      table.Add({MetricText(series["metric"]), TimeText(point.At(0).text),
-                 is_histogram ? HistogramText(point.At(1)) : point.At(1).text});
+      table.Add({MetricText(series["metric"]), TimeText(point[0].text),
+                 is_histogram ? HistogramText(point[1]) : point[1].text});
     }
     return table.ToString();
   }
@@ -99,12 +99,11 @@ std::string ResultTable(const Json& data) {
     };
     std::vector<Point> points;
     for (const Json& point : series["values"].items) {
-      points.push_back(
-          {base::ParseDouble(point.At(0).text).value_or(0), {"", TimeText(point.At(0).text), point.At(1).text}});
+      points.push_back({base::ParseDouble(point[0].text).value_or(0), {"", TimeText(point[0].text), point[1].text}});
     }
     for (const Json& point : series["histograms"].items) {
-      points.push_back({base::ParseDouble(point.At(0).text).value_or(0),
-                        {"", TimeText(point.At(0).text), HistogramText(point.At(1))}});
+      points.push_back(
+          {base::ParseDouble(point[0].text).value_or(0), {"", TimeText(point[0].text), HistogramText(point[1])}});
     }
     std::stable_sort(points.begin(), points.end(),
                      [](const Point& a, const Point& b) { return a.seconds < b.seconds; });

@@ -8,6 +8,7 @@
 #include "server/app/settings.h"
 #include "server/app/version.h"
 #include "server/http/client.h"
+#include "server/http/message.h"
 #include "storage/base/strings.h"
 #include "tools/varvectl/json.h"
 #include "tools/varvectl/render.h"
@@ -17,28 +18,11 @@ namespace {
 
 constexpr size_t kImportPieceBytes = 8u << 20;
 
-std::string PercentEncode(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       std::string_view("-_.~").find(c) != std::string_view::npos;
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kHex[static_cast<unsigned char>(c) >> 4];
-      out += kHex[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return out;
-}
-
 using Form = std::vector<std::pair<std::string, std::string>>;
 std::string Encode(const Form& form) {
   std::string out;
   for (const auto& [key, value] : form) {
-    base::StrAppend(out, out.empty() ? "" : "&", PercentEncode(key), "=", PercentEncode(value));
+    base::StrAppend(out, out.empty() ? "" : "&", http::PercentEncode(key), "=", http::PercentEncode(value));
   }
   return out;
 }
@@ -86,7 +70,7 @@ class Session {
     Form form;
     for (const std::string& matcher : options_.matchers) form.emplace_back("match[]", matcher);
     if (options_.label.empty()) return ShowList(Post("/api/v1/labels", form));
-    return ShowList(Get(base::StrCat("/api/v1/label/", PercentEncode(options_.label), "/values"), form));
+    return ShowList(Get(base::StrCat("/api/v1/label/", http::PercentEncode(options_.label), "/values"), form));
   }
 
   int Series() {

@@ -9,6 +9,16 @@
 namespace varve::http {
 namespace {
 
+TEST_CASE("percent-encoding leaves only what no URL gives a meaning, and decodes to itself") {
+  CHECK(PercentEncode("aZ09-_.~") == "aZ09-_.~");
+  CHECK(PercentEncode("a b+c&d=e/f%") == "a%20b%2Bc%26d%3De%2Ff%25");
+  CHECK(PercentEncode("\xe2\x82\xac") == "%E2%82%AC");
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
+  CHECK(PercentDecode(PercentEncode(all), false).value() == all);
+  CHECK(PercentDecode(PercentEncode(all), true).value() == all);
+}
+
 TEST_CASE("percent-decoding takes hex pairs and nothing else") {
   CHECK(PercentDecode("a%20b%2Fc", false).value() == "a b/c");
   CHECK(PercentDecode("a+b", true).value() == "a b");

@@ -153,11 +153,11 @@ TEST_CASE("wrong usage and absent servers have their own exit codes") {
 
 TEST_CASE("JSON is read without rounding and garbage is refused") {
   const Json json = Json::Parse(R"( {"a":[1,2.50,-3e+7,null,true],"b":"\u00e4\ud83d\ude00\n\"","c":{}} )").value();
-  CHECK(json["a"].At(1).text == "2.50");
-  CHECK(json["a"].At(2).text == "-3e+7");
+  CHECK(json["a"][1].text == "2.50");
+  CHECK(json["a"][2].text == "-3e+7");
   CHECK(json["b"].text == "\xc3\xa4\xf0\x9f\x98\x80\n\"");
   CHECK_FALSE(json.Has("d"));
-  CHECK(json.At(7).kind == Json::Kind::kNull);
+  CHECK(json[7].kind == Json::Kind::kNull);
   for (const char* bad :
        {"", "{", "[1,]", "{\"a\"}", "\"", "\"\\x\"", "\"\\ud800\"", "\"\\u12\"", "1 2", "nul", "-", "{a:1}"}) {
     INFO(bad);
