@@ -25,8 +25,9 @@ void SortUnique(std::vector<T>& items) {
   items.erase(std::unique(items.begin(), items.end()), items.end());
 }
 
-Reply StringList(std::vector<std::string> texts, uint64_t limit) {
-  const std::vector<std::string> warnings = Truncate(texts, limit);
+Reply StringList(std::vector<std::string> texts, uint64_t limit, const Context& context) {
+  std::vector<std::string> warnings = Truncate(texts, limit);
+  AddSourceWarnings(context, warnings);
   std::string body = BeginSuccess();
   body += '[';
   for (size_t i = 0; i < texts.size(); ++i) {
@@ -99,9 +100,11 @@ Reply Api::Series(const Params& params, const Context& context) const {
     ASSIGN_OR_REPLY(const std::unique_ptr<model::Selection> selection, context.source->Select(request));
     series.reserve(series.size() + selection->size());
     for (size_t i = 0; i < selection->size(); ++i) series.push_back(selection->labels(i));
+    if (requests.size() > 1) SortUnique(series);  // each time: many selectors of the same series hold them once
+    if (context.cancel != nullptr) REPLY_IF_ERROR(context.cancel->Check());
   }
-  if (requests.size() > 1) SortUnique(series);
-  const std::vector<std::string> warnings = Truncate(series, limit);
+  std::vector<std::string> warnings = Truncate(series, limit);
+  AddSourceWarnings(context, warnings);
   std::string body = BeginSuccess();
   body += '[';
   for (size_t i = 0; i < series.size(); ++i) {
@@ -122,7 +125,7 @@ Reply Api::LabelNames(const Params& params, const Context& context) const {
     names.insert(names.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
   if (requests.size() > 1) SortUnique(names);
-  return StringList(std::move(names), limit);
+  return StringList(std::move(names), limit, context);
 }
 
 Reply Api::LabelValues(std::string_view label, const Params& params, const Context& context) const {
@@ -139,7 +142,7 @@ Reply Api::LabelValues(std::string_view label, const Params& params, const Conte
     values.insert(values.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
   }
   if (requests.size() > 1) SortUnique(values);
-  return StringList(std::move(values), limit);
+  return StringList(std::move(values), limit, context);
 }
 
 Reply Api::Metadata(const Params& params, const Context& context) const {

@@ -68,6 +68,7 @@ Reply Api::Run(engine::Query query, const Params& params, uint64_t limit, const 
     result->series.resize(limit);
     result->warnings.emplace_back(kTruncated);
   }
+  AddSourceWarnings(context, result->warnings);
   std::string body = BeginSuccess();
   AppendResult(body, *result);
   if (const std::string_view stats = params.Get("stats"); !stats.empty())

@@ -24,6 +24,10 @@ void AppendAnnotations(std::string& out, std::string_view key, std::string_view 
 
 }  // namespace
 
+void AddSourceWarnings(const Context& context, std::vector<std::string>& warnings) {
+  for (std::string& warning : context.source->Warnings()) warnings.push_back(std::move(warning));
+}
+
 std::string BeginSuccess() { return "{\"status\":\"success\",\"data\":"; }
 
 Reply EndSuccess(std::string body, const std::vector<std::string>& warnings, const std::vector<std::string>& infos) {

@@ -13,6 +13,7 @@ Reply Success(std::string_view data, const std::vector<std::string>& warnings = 
               const std::vector<std::string>& infos = {});
 // The same in two steps, so that large data is written where it stays.
 std::string BeginSuccess();
+void AddSourceWarnings(const Context& context, std::vector<std::string>& warnings);
 Reply EndSuccess(std::string body, const std::vector<std::string>& warnings, const std::vector<std::string>& infos);
 
 absl::Status InvalidParameter(std::string_view name, const absl::Status& status);

@@ -11,6 +11,10 @@ namespace varve::head {
 
 namespace {
 
+// Whole, but not for this program: nothing that a start may replace.
+absl::Status Foreign(std::string_view what) {
+  return absl::FailedPreconditionError(base::StrCat("head checkpoint: ", what));
+}
 absl::Status Bad(std::string_view what) { return absl::DataLossError(base::StrCat("head checkpoint: ", what)); }
 
 // The array's bytes in place; they may be unaligned.
@@ -86,8 +90,8 @@ absl::Status Head::Impl::LoadCheckpoint(std::string_view bytes) {
     return Bad("incomplete");
   }
   base::ByteReader header(sections.front().second);
-  if (header.Fixed<uint32_t>() != kCheckpointVersion) return Bad("of another version");
-  if (header.Fixed<uint64_t>() != config.hash_seed) return Bad("made with another hash seed");
+  if (header.Fixed<uint32_t>() != kCheckpointVersion) return Foreign("of another version");
+  if (header.Fixed<uint64_t>() != config.hash_seed) return Foreign("made with another hash seed");
 
   base::ByteReader end(sections.back().second);
   loaded_end = end.Fixed<uint64_t>();

@@ -244,7 +244,7 @@ absl::Status SealedLog::LoadCheckpoint(std::string_view bytes) {
     return absl::DataLossError("sealed log checkpoint: damaged");
   base::ByteReader fields(body);
   if (fields.Fixed<uint32_t>() != kCheckpointVersion)
-    return absl::DataLossError("sealed log checkpoint: other version");
+    return absl::FailedPreconditionError("sealed log checkpoint: other version");
   uint64_t floor = fields.Fixed<uint64_t>();
   const uint64_t count = fields.Varint();
   std::vector<std::pair<uint64_t, uint64_t>> blocks;
@@ -268,7 +268,10 @@ absl::Status SealedLog::LoadCheckpoint(std::string_view bytes) {
       floor = std::max(floor, blocks[i + 1].first);
       continue;
     }
-    if (!file.ok()) return absl::DataLossError(base::StrCat("sealed log: ", base::Message(file.status())));
+    if (absl::IsNotFound(file.status())) {
+      return absl::DataLossError(base::StrCat("sealed log: ", base::Message(file.status())));
+    }
+    if (!file.ok()) return base::Annotate(file.status(), "sealed log");
     if ((*file)->bytes().size() != blocks[i].second) {
       return absl::DataLossError(
           base::StrCat(PathOf(blocks[i].first), ": ", (*file)->bytes().size(), " bytes, want ", blocks[i].second));

@@ -87,6 +87,8 @@ class SeriesSource {
   virtual absl::StatusOr<std::vector<ExemplarSeries>> Exemplars(const SelectRequest& request) const = 0;
   virtual std::vector<Metadata> MetadataFor(std::string_view metric) const = 0;  // "" = all; sorted by metric
   virtual absl::StatusOr<SourceStats> Stats(size_t limit) const = 0;
+  // What every answer has to say about data that should be here and is not.
+  virtual std::vector<std::string> Warnings() const { return {}; }
 };
 
 }  // namespace varve::model

@@ -72,7 +72,10 @@ class FakeSource : public model::SeriesSource {
     return stats;
   }
 
+  std::vector<std::string> Warnings() const override { return missing; }
+
   absl::Status failure;
+  std::vector<std::string> missing;
 
  private:
   promqltest::TableWorld world_;
@@ -220,6 +223,18 @@ TEST_CASE_METHOD(Fixture, "series and labels come sorted and merged") {
   CHECK(Body("label/nope/values") == R"({"status":"success","data":[]})");
   CHECK(Body("label/__name__/values", {{"match[]", "{path!=\"\"}"}}) ==
         R"({"status":"success","data":["http.requests"]})");
+}
+
+TEST_CASE_METHOD(Fixture, "an answer over storage that misses something says so") {
+  CHECK(Body("query", {{"query", "up"}}).find("warnings") == std::string::npos);
+  source.missing = {"storage: block 3 cannot be read"};
+  const std::string warning = R"("warnings":["storage: block 3 cannot be read"])";
+  CHECK(Body("query", {{"query", "up"}}).find(warning) != std::string::npos);
+  CHECK(Body("query_range", {{"query", "up"}, {"start", "0"}, {"end", "60"}, {"step", "60"}}).find(warning) !=
+        std::string::npos);
+  CHECK(Body("series", {{"match[]", "up"}}).find(warning) != std::string::npos);
+  CHECK(Body("labels").find(warning) != std::string::npos);
+  CHECK(Body("label/job/values").find(warning) != std::string::npos);
 }
 
 TEST_CASE_METHOD(Fixture, "metadata is grouped by metric") {
