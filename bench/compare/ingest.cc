@@ -91,8 +91,8 @@ struct System {
   std::string push_path = "/api/v1/write";
   std::string ready_path = "/-/ready";
   std::string version_command;
-  // Brings what is in memory to disk and tells the folder whose bytes count.
-  std::function<std::string(const std::string& url, const std::string& data)> settle;
+  // Brings what is in memory to disk and tells the folders whose bytes count: samples and index, no logs and caches.
+  std::function<std::vector<std::string>(const std::string& url, const std::string& data)> settle;
 };
 
 std::vector<System> AllSystems(const Options& options) {
@@ -118,8 +118,8 @@ std::vector<System> AllSystems(const Options& options) {
   varve.version_command = options.varve + " --version";
   varve.settle = [](const std::string& url, const std::string& data) {
     const auto answer = http::Post(url + "/api/v1/admin/tsdb/flush", {}, "", 600'000);
-    if (!answer.ok() || answer->status != 204) return std::string();
-    return data + "/shards/0/blocks";
+    if (!answer.ok() || answer->status != 204) return std::vector<std::string>();
+    return std::vector<std::string>{data + "/shards/0/blocks"};
   };
   out.push_back(varve);
 
@@ -142,9 +142,10 @@ std::vector<System> AllSystems(const Options& options) {
   prometheus.version_command = "prometheus --version";
   prometheus.settle = [](const std::string& url, const std::string& data) {
     const auto answer = http::Post(url + "/api/v1/admin/tsdb/snapshot", {}, "", 900'000);
-    if (!answer.ok() || answer->status != 200) return std::string();
+    if (!answer.ok() || answer->status != 200) return std::vector<std::string>();
     const auto json = ctl::Json::Parse(answer->body);
-    return json.ok() ? data + "/tsdb/snapshots/" + (*json)["data"]["name"].text : std::string();
+    if (!json.ok()) return std::vector<std::string>();
+    return std::vector<std::string>{data + "/tsdb/snapshots/" + (*json)["data"]["name"].text};
   };
   out.push_back(prometheus);
 
@@ -164,11 +165,18 @@ std::vector<System> AllSystems(const Options& options) {
   };
   victoria.environment = {"GOMAXPROCS=1"};
   victoria.ready_path = "/health";
-  victoria.version_command = "victoria-metrics --version";
+  victoria.version_command = "dpkg-query -W -f 'victoria-metrics ${Version}' victoria-metrics";
   victoria.settle = [](const std::string& url, const std::string& data) {
     http::Get(url + "/internal/force_flush", {}, 600'000).IgnoreError();
     http::Get(url + "/internal/force_merge", {}, 900'000).IgnoreError();
-    return data;
+    // The merge runs by itself; its metric says when it is through.
+    test::Eventually(
+        [&] {
+          const auto page = http::Get(url + "/metrics", {}, 10'000);
+          return page.ok() && page->body.find("vm_active_force_merges 0") != std::string::npos;
+        },
+        300'000);
+    return std::vector<std::string>{data + "/data", data + "/indexdb"};
   };
   out.push_back(victoria);
   return out;
@@ -294,8 +302,9 @@ Row Measure(const Options& options, const System& system, uint64_t series, const
     row.problem = StrCat("after the kill ", count_after, " series answer, before it ", count_before);
   }
   std::fprintf(stderr, "%s: to disk ...\n", system.name.c_str());
-  const std::string counted = system.settle(again->url, data);
-  const double bytes = counted.empty() ? NAN : FolderBytes(counted);
+  const std::vector<std::string> counted = system.settle(again->url, data);
+  double bytes = counted.empty() ? NAN : 0;
+  for (const std::string& folder : counted) bytes += FolderBytes(folder);
   row.bytes_per_sample = bytes / static_cast<double>(first.samples + steady.samples);
   again->process.Stop(120'000);
   stdfs::remove_all(data);
