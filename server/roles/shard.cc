@@ -383,19 +383,22 @@ void Shard::AfterTasks() {
 }
 
 void Shard::SyncNow() {
-  if (!unsynced_) return;
-  absl::Status status = wal_->Sync();
-  unsynced_ = false;
-  next_sync_ns_ = clock_.MonotonicNs() + config_.wal_sync_interval_ms * 1'000'000;
-  if (!status.ok()) {
-    metrics_.log_failures.Add();
-    log_.Error("log sync failed, a checkpoint is made", {{"error", base::Message(status)}});
-    next_checkpoint_ns_ = 0;  // Writer::Sync: what is doubtful is safe once a checkpoint has it
-    status = AsUnavailable(status);
+  if (unsynced_) {
+    const absl::Status status = wal_->Sync();
+    unsynced_ = false;
+    next_sync_ns_ = clock_.MonotonicNs() + config_.wal_sync_interval_ms * 1'000'000;
+    if (!status.ok()) {
+      metrics_.log_failures.Add();
+      log_.Error("log sync failed, a checkpoint is made", {{"error", base::Message(status)}});
+      next_checkpoint_ns_ = 0;
+      ++sync_failures_;
+      doubt_ = AsUnavailable(status);
+    }
   }
+  // Also when there was nothing to sync: a request whose samples are all stored already logs nothing.
   for (Ack& ack : acks_) {
-    if (!status.ok()) ack.result = model::WriteResult();
-    ack.done(status, std::move(ack.result));
+    if (!doubt_.ok()) ack.result = model::WriteResult();
+    ack.done(doubt_, std::move(ack.result));
   }
   acks_.clear();
 }
@@ -574,6 +577,7 @@ void Shard::StartCheckpoint() {
   run->waiters = std::move(checkpoint_waiters_);
   checkpoint_waiters_.clear();
   run->for_floor = pending_floor_ == nullptr ? 0 : pending_floor_->floor;
+  run->sync_failures = sync_failures_;
   wal_->Rotate();
   run->entry.sequence = manifest_.next_sequence++;
   run->entry.replay_from = wal_->position();
@@ -664,7 +668,12 @@ void Shard::CheckpointWritten(absl::Status status) {
   log_.Debug("checkpoint written", {{"sequence", checkpoint_->entry.sequence}, {"ms", took_ns / 1'000'000}});
   last_checkpoint_ms_ = clock_.NowMs();
   checkpoint_failed_ = false;
-  next_checkpoint_ns_ = clock_.MonotonicNs() + config_.checkpoint_interval_ms * 1'000'000;
+  if (checkpoint_->sync_failures == sync_failures_) {
+    doubt_ = absl::OkStatus();
+    next_checkpoint_ns_ = clock_.MonotonicNs() + config_.checkpoint_interval_ms * 1'000'000;
+  } else {
+    next_checkpoint_ns_ = 0;
+  }
   if (pending_floor_ != nullptr && checkpoint_->for_floor == pending_floor_->floor) --pending_floor_->checkpoints_left;
   const auto waiters = std::move(checkpoint_->waiters);
   checkpoint_.reset();

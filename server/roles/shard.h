@@ -130,7 +130,8 @@ class Shard {
     bool started = false;  // of tenants[next]
     std::string buffer;
     int64_t begun_ns = 0;
-    uint64_t for_floor = 0;  // of the PendingFloor that was there when it began
+    uint64_t for_floor = 0;      // of the PendingFloor that was there when it began
+    uint64_t sync_failures = 0;  // until it began; it has what those were for
     std::vector<std::function<void(absl::Status)>> waiters;
   };
   struct CutRun {
@@ -218,6 +219,10 @@ class Shard {
   };
   std::vector<Ack> acks_;  // waiting for a sync
   bool unsynced_ = false;
+  // Not OK from a failed sync until a checkpoint has what it was for. Requests are refused with it meanwhile, those of
+  // later segments included: their samples lean on series and tenants that the log may have lost.
+  absl::Status doubt_;
+  uint64_t sync_failures_ = 0;
   std::unique_ptr<CheckpointRun> checkpoint_;
   std::unique_ptr<CheckpointRun> finished_checkpoint_;  // while the maintenance thread commits its file
   bool checkpoint_writing_ = false;

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
+#include <filesystem>
 #include <future>
 #include <map>
 #include <set>
@@ -9,6 +11,7 @@
 
 #include "storage/base/dice.h"
 #include "storage/fs/posix_fs.h"
+#include "tests/support/fault_fs.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/process.h"
 
@@ -22,10 +25,11 @@ struct Item {
   std::vector<std::pair<int64_t, double>> samples;
 };
 
-template <class Clock>
+template <class Clock, class Fs = fs::PosixFileSystem>
 struct WorldOn {
   test::TempDir dir;
-  fs::PosixFileSystem fs;
+  Fs own_fs;
+  fs::FileSystem* fs = &own_fs;
   Clock clock;
   base::Logger log = base::Logger::Silent();
   std::unique_ptr<base::Registry> registry;
@@ -42,10 +46,11 @@ struct WorldOn {
     registry = std::make_unique<base::Registry>();
     IngesterConfig config;
     config.data_dir = dir / "data";
+    std::filesystem::create_directories(config.data_dir);  // of the lock, whose file is always a real one
     config.shards = shards;
     config.shard.checkpoint_interval_ms = 3'600'000;
     if (configure) configure(config.shard);
-    auto opened = Ingester::Open(config, fs, clock, log, *registry);
+    auto opened = Ingester::Open(config, *fs, clock, log, *registry);
     INFO(opened.status().ToString());
     REQUIRE(opened.ok());
     ingester = *std::move(opened);
@@ -72,12 +77,14 @@ struct WorldOn {
       }
       batch->series.push_back(series);
     }
-    std::promise<model::WriteResult> promise;
-    ingester->Push(tenant, batch, limits, {}, [&](const absl::Status& status, model::WriteResult result) {
+    auto promise = std::make_shared<std::promise<model::WriteResult>>();
+    ingester->Push(tenant, batch, limits, {}, [promise](const absl::Status& status, model::WriteResult result) {
       if (!status.ok()) result.samples_stored = UINT64_MAX;
-      promise.set_value(std::move(result));
+      promise->set_value(std::move(result));
     });
-    return promise.get_future().get();
+    auto answer = promise->get_future();
+    REQUIRE(answer.wait_for(std::chrono::minutes(1)) == std::future_status::ready);
+    return answer.get();
   }
   std::set<std::string> Names() {  // values of the label id
     model::SelectRequest request;
@@ -201,6 +208,36 @@ TEST_CASE("a request shows on all shards or on none") {
   CHECK(reads > 0);
 }
 
+TEST_CASE("with every write synced a repeated request is answered though it logs nothing") {
+  World world([](ShardConfig& config) { config.wal_sync = WalSync::kAlways; });
+  const Item item{Name(1), {{world.now, 1}}};
+  CHECK(world.Push({item}).samples_stored == 1);
+  const model::WriteResult again = world.Push({item});
+  CHECK(again.samples_stored == 1);
+  CHECK(again.duplicates == 1);
+}
+
+TEST_CASE("what a failed sync lost is not acknowledged before a checkpoint has it") {
+  using FaultyWorld = WorldOn<base::SystemClock, test::FaultFs>;
+  FaultyWorld world([](ShardConfig& config) { config.wal_sync = WalSync::kAlways; });
+  const Item item{Name(1), {{world.now, 1}}};
+  const Item later{Name(1), {{world.now + 1000, 2}}};
+  world.own_fs.FailSyncs(1);
+  REQUIRE(world.Push({item}).samples_stored == UINT64_MAX);
+  // As senders do it; the first answer that is no refusal counts.
+  model::WriteResult result;
+  REQUIRE(test::Eventually([&] { return (result = world.Push({item})).samples_stored != UINT64_MAX; }));
+  CHECK(result.duplicates == 1);
+  CHECK(world.Push({later}).samples_stored == 1);
+  const std::unique_ptr<test::MemFs> rebooted = world.own_fs.AfterReboot();
+  world.ingester->Stop(false);
+  world.ingester.reset();
+  world.fs = rebooted.get();
+  world.Start();
+  CHECK(world.ReadAll() == Model{{Name(1).ToString(), {{world.now, 1}, {world.now + 1000, 2}}}});
+  world.ingester.reset();  // before its files
+}
+
 TEST_CASE("labels in any order are one series on one shard") {
   World world;
   // b before a, and an empty label: the same series as {a="1", b="2"}.
@@ -234,7 +271,7 @@ TEST_CASE("a second process is kept out of the data directory") {
   base::Registry registry;
   IngesterConfig config;
   config.data_dir = world.dir / "data";
-  const auto second = Ingester::Open(config, world.fs, world.clock, world.log, registry);
+  const auto second = Ingester::Open(config, *world.fs, world.clock, world.log, registry);
   CHECK(absl::IsFailedPrecondition(second.status()));
 }
 
@@ -291,7 +328,7 @@ TEST_CASE("ended series leave the head and can still be read") {
         world.clock.Advance(20'000);
         return world.ingester->active_series() == 1500;
       },
-      60'000));
+      110'000));
   CHECK(world.Names().size() == 6000);
   // One of them comes back, and is one series with its past.
   world.Push({{Name(5999), {{world.clock.NowMs(), 5.0}}}});
