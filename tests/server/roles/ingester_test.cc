@@ -218,15 +218,20 @@ TEST_CASE("with every write synced a repeated request is answered though it logs
 }
 
 TEST_CASE("what a failed sync lost is not acknowledged before a checkpoint has it") {
-  using FaultyWorld = WorldOn<base::SystemClock, test::FaultFs>;
+  using FaultyWorld = WorldOn<test::ManualClock, test::FaultFs>;
   FaultyWorld world([](ShardConfig& config) { config.wal_sync = WalSync::kAlways; });
   const Item item{Name(1), {{world.now, 1}}};
   const Item later{Name(1), {{world.now + 1000, 2}}};
-  world.own_fs.FailSyncs(1);
-  REQUIRE(world.Push({item}).samples_stored == UINT64_MAX);
-  // As senders do it; the first answer that is no refusal counts.
+  world.own_fs.FailSyncs(1'000'000);  // those of checkpoints included
+  CHECK(world.Push({item}).samples_stored == UINT64_MAX);
+  CHECK(world.Push({item}).samples_stored == UINT64_MAX);  // stored already, but not safe
+  world.own_fs.FailSyncs(0);
+  // Checkpoints are tried again after a while. As senders do it: the first answer that is no refusal counts.
   model::WriteResult result;
-  REQUIRE(test::Eventually([&] { return (result = world.Push({item})).samples_stored != UINT64_MAX; }));
+  REQUIRE(test::Eventually([&] {
+    world.clock.Advance(10'000);
+    return (result = world.Push({item})).samples_stored != UINT64_MAX;
+  }));
   CHECK(result.duplicates == 1);
   CHECK(world.Push({later}).samples_stored == 1);
   const std::unique_ptr<test::MemFs> rebooted = world.own_fs.AfterReboot();
