@@ -11,7 +11,7 @@
 #include "storage/base/bytes.h"
 #include "storage/base/status.h"
 #include "storage/block/format.h"
-#include "storage/block/writer.h"
+#include "storage/block/meta.h"
 #include "storage/fs/file_system.h"
 #include "storage/index/match.h"
 #include "storage/model/labels.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "storage/base/status.h"
-#include "storage/block/writer.h"
+#include "storage/block/meta.h"
 #include "storage/fs/file_system.h"
 #include "storage/model/series_source.h"
 

@@ -1,26 +1,15 @@
 #pragma once
 // Writes one block file: the immutable samples of one (tenant, shard, time range), self-contained. Layout: FORMAT.md.
-#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "storage/base/status.h"
+#include "storage/block/meta.h"
 #include "storage/fs/file_system.h"
 #include "storage/model/labels.h"
 #include "storage/model/series_source.h"
-#include "storage/model/time_range.h"
 
 namespace varve::block {
-
-struct BlockMeta {
-  std::string tenant;
-  uint32_t shard = 0;
-  model::TimeRange range;  // every sample lies in it; what the block is responsible for
-  // Filled by the writer.
-  uint64_t series = 0, chunks = 0, samples = 0;
-  int64_t min_time_ms = 0, max_time_ms = 0;  // of the samples; both 0 when there are none
-  uint64_t file_bytes = 0;
-};
 
 // One thread. Chunks go to the file as they come; what stays in memory is the index, some 100 bytes per series. The
 // file appears under its name, whole and synced, in Finish; until then (also after a crash) there is only `path` +
