@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <set>
-#include <sstream>
 
 #include "server/app/settings.h"
 #include "storage/base/strings.h"
@@ -31,7 +29,7 @@ constexpr std::array<std::string_view, 7> kFeatures = {
     "promql-experimental-functions", "promql-extended-range-selectors", "promql-binop-fill-modifiers",
     "promql-duration-expr",          "promql-delayed-name-removal",     "type-and-unit-labels",
     "use-start-timestamps"};
-constexpr std::array<std::string_view, 6> kRoles = {"all", "distributor", "ingester", "querier", "store", "compactor"};
+constexpr std::array<std::string_view, 1> kRoles = {"all"};  // a process has every part so far
 
 absl::Status Unknown(std::string_view what, std::string_view name, const std::vector<std::string>& known,
                      std::string_view prefix = "") {
@@ -75,7 +73,10 @@ absl::StatusOr<CommandLine> ParseArguments(const std::vector<std::string>& argum
 
     const auto command =
         std::find_if(kCommands.begin(), kCommands.end(), [&](const Command& c) { return c.flag == flag.name; });
-    if (command != kCommands.end() && equals == std::string_view::npos) {
+    if (command != kCommands.end()) {
+      if (equals != std::string_view::npos) {
+        return absl::InvalidArgumentError(base::StrCat("--", flag.name, " takes no value"));
+      }
       line.action = command->action;
       continue;
     }
@@ -137,8 +138,10 @@ absl::Status AllKnown(std::string_view setting, std::string_view what, const std
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return absl::InvalidArgumentError(base::StrCat("--config: cannot read ", path));
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  if (in.bad()) return absl::InvalidArgumentError(base::StrCat("--config: cannot read ", path));
+  std::string text;
+  std::array<char, 4096> piece;
+  while (in.read(piece.data(), piece.size()) || in.gcount() > 0) text.append(piece.data(), in.gcount());
+  if (in.bad()) return absl::InvalidArgumentError(base::StrCat("--config: cannot read ", path, ": not a file"));
   return text;
 }
 
@@ -147,7 +150,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 absl::Status Config::Validate() const {
   RETURN_IF_ERROR(http.Validate());
   if (data_dir.empty()) return absl::InvalidArgumentError("data-dir is empty");
-  if (roles.empty()) return absl::InvalidArgumentError("roles is empty; want all or a list of roles");
+  if (roles.empty()) return absl::InvalidArgumentError("roles is empty; want all");
   RETURN_IF_ERROR(AllKnown("roles", "role", roles, kRoles));
   RETURN_IF_ERROR(AllKnown("enable-feature", "feature", features, kFeatures));
   RETURN_IF_ERROR(ValidateTenant(tenancy.default_tenant));

@@ -99,9 +99,12 @@ std::vector<Setting> Settings(Config& c) {
                              kStorage = "Storage", kLimits = "Limits per tenant", kQuery = "Queries";
   return {
       {"data-dir", kProcess, "Folder for everything that is kept. Made when it is missing.", &c.data_dir},
-      {"roles", kProcess, "Parts of Varve that run in this process: all, or a list of distributor, ingester, querier.",
-       &c.roles},
-      {"enable-feature", kProcess, "Experimental features to switch on, by name.", &c.features},
+      {"roles", kProcess, "Parts of Varve that run in this process. There is only all so far.", &c.roles},
+      {"enable-feature", kProcess,
+       "Experimental features to switch on, as Prometheus calls them: promql-experimental-functions, "
+       "promql-extended-range-selectors, promql-binop-fill-modifiers, promql-duration-expr, "
+       "promql-delayed-name-removal, type-and-unit-labels, use-start-timestamps.",
+       &c.features},
 
       {"http.listen", kHttp, "Address for writes, queries and metrics, as host:port.", &c.http.listen},
       {"http.threads", kHttp, "Threads that serve sockets.", &c.http.threads, 1, 1024},
