@@ -56,6 +56,14 @@ void AddWriteRoutes(const TenancyRule& tenancy, const std::atomic<roles::Distrib
   router.Post("/api/v1/push", write);
   router.Post("/api/v1/write", write);
   router.Post("/api/v1/import/prometheus", MakeHandler(tenancy, distributor, &roles::Distributor::ImportText));
+  // Who opens one of these in a browser would otherwise be told by the query routes that there is nothing.
+  for (const std::string path : {"/api/v1/push", "/api/v1/write", "/api/v1/import/prometheus"}) {
+    router.Get(path, [path](const std::shared_ptr<const http::Request>&, const http::Respond& respond) {
+      http::Response refused = http::Response::Text(405, path + " is for POST\n");
+      refused.headers.emplace_back("Allow", "POST");
+      respond(std::move(refused));
+    });
+  }
 }
 
 }  // namespace varve::app
