@@ -118,11 +118,12 @@ class Session {
       text.assign(std::istreambuf_iterator<char>(in_), std::istreambuf_iterator<char>());
     } else {
       std::ifstream file(options_.file, std::ios::binary);
-      if (!file) {
+      std::vector<char> piece(1 << 16);
+      while (file.read(piece.data(), piece.size()) || file.gcount() > 0) text.append(piece.data(), file.gcount());
+      if (!file.eof() || file.bad()) {  // absent, or a folder
         err_ << "varvectl: cannot read " << options_.file << "\n";
         return kUsage;
       }
-      text.assign(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
     }
     // In pieces of whole lines, so that a long file does not meet the server's limit on bodies.
     std::string_view rest = text;
@@ -240,12 +241,18 @@ class Session {
     for (const Json& item : (*answer)["data"].items) out_ << item.text << "\n";
     return kOk;
   }
+  // What Prometheus' clients expect to find and what says nothing here.
+  static bool IsOfGo(std::string_view key) { return key == "goroutineCount" || key.starts_with("GO"); }
+  static std::string Seconds(std::string_view ms) {
+    return base::StrCat(ms.substr(0, ms.size() - 3), ".", ms.substr(ms.size() - 3));
+  }
   static void AddScalars(const Json& json, const std::string& prefix, Table& table) {
     for (const auto& [key, value] : json.members) {
       if (value.kind == Json::Kind::kObject) {
         AddScalars(value, base::StrCat(prefix, key, "."), table);
-      } else if (value.kind != Json::Kind::kArray) {
-        table.Add({prefix + key, value.text});
+      } else if (value.kind != Json::Kind::kArray && !value.text.empty() && !IsOfGo(key)) {
+        const bool is_time = key == "minTime" || key == "maxTime";  // milliseconds
+        table.Add({prefix + key, is_time && value.text.size() > 3 ? TimeText(Seconds(value.text)) : value.text});
       }
     }
   }
@@ -278,7 +285,8 @@ int Run(const std::vector<std::string>& arguments, const base::Clock& clock, std
         std::ostream& err) {
   Options o;
   CLI::App app("varvectl: ask a Varve server, and feed it", "varvectl");
-  app.footer(std::string(kFooter));
+  app.footer("Options for every command: --address, --tenant, --output, --timeout; see varvectl --help.");
+  app.set_version_flag("--version", base::StrCat("varvectl ", app::Version(), " (", app::Revision(), ")"));
   app.require_subcommand(1);
   app.fallthrough();
   app.add_option("--address", o.address, "Where the server is (VARVE_ADDRESS)")
@@ -300,7 +308,7 @@ int Run(const std::vector<std::string>& arguments, const base::Clock& clock, std
   range->add_option("--step", o.step, "Distance of points; default: about sixty points");
   CLI::App* labels = app.add_subcommand("labels", "List label names, or the values of one label");
   labels->add_option("name", o.label, "Label whose values are wanted");
-  labels->add_option("--match", o.matchers, "Only of series that match this selector");
+  labels->add_option("--match", o.matchers, "Only of series that match this selector")->allow_extra_args(false);
   CLI::App* series = app.add_subcommand("series", "List series that match selectors");
   series->add_option("selectors", o.matchers, "For example 'up{job=\"node\"}'")->required();
   CLI::App* status = app.add_subcommand("status", "Build, state and size of the server");
@@ -309,11 +317,18 @@ int Run(const std::vector<std::string>& arguments, const base::Clock& clock, std
   CLI::App* text = import->add_subcommand("prometheus-text", "A page in Prometheus' text format; - for standard input");
   text->add_option("file", o.file, "The page")->required();
   CLI::App* version = app.add_subcommand("version", "Version of varvectl");
+  app.footer(std::string(kFooter));  // the commands above keep the short one
 
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
+    const std::vector<std::string> rest = app.remaining();
+    if (app.get_subcommands().empty() && !rest.empty()) {
+      err << "varvectl: unknown command " << rest.front()
+          << "; there are query, query-range, labels, series, status, import, version\n";
+      return kUsage;
+    }
     return app.exit(error, out, err) == 0 ? kOk : kUsage;
   }
   const auto timeout_ms = app::ParseDurationMs(o.timeout);

@@ -104,6 +104,9 @@ TEST_CASE("labels and their values are lists") {
   CHECK(f.Do({"labels", "a/b", "--match", "up"}) == kOk);
   CHECK(f.out == "a\nb\n");
   CHECK(f.asked.find("GET /api/v1/label/a/b/values?match%5B%5D=up") != std::string::npos);
+  f.asked.clear();
+  CHECK(f.Do({"labels", "--match", "up", "--match", "down", "a"}) == kOk);
+  CHECK(f.asked.find("GET /api/v1/label/a/values?match%5B%5D=up&match%5B%5D=down") != std::string::npos);
 }
 
 TEST_CASE("a refusal says what the server said") {
@@ -142,6 +145,11 @@ TEST_CASE("wrong usage and absent servers have their own exit codes") {
   CHECK(f.Do({}) == kUsage);
   CHECK(f.Do({"query"}) == kUsage);
   CHECK(f.Do({"nonsense"}) == kUsage);
+  CHECK(f.err.starts_with("varvectl: unknown command nonsense; there are query,"));
+  CHECK(f.Do({"import", "prometheus-text", "/"}) == kUsage);
+  CHECK(f.err == "varvectl: cannot read /\n");
+  CHECK(f.Do({"--version"}) == kOk);
+  CHECK(f.out.starts_with("varvectl "));
   CHECK(f.Do({"query", "up", "-o", "xml"}) == kUsage);
   CHECK(f.Do({"query", "up", "--timeout", "soon"}) == kUsage);
   CHECK(f.Do({"--help"}) == kOk);
