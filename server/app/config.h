@@ -45,8 +45,8 @@ struct Config {
     int32_t shards = 0;  // 0 = as many as cores
     int64_t cut_interval_ms = 2 * 3600 * 1000;
     int64_t checkpoint_interval_ms = 5 * 60 * 1000;
-    uint64_t checkpoint_wal_bytes = 128u << 20;
-    int64_t stale_after_ms = 10 * 60 * 1000;  // a series that ended this long ago leaves the head
+    uint64_t checkpoint_wal_bytes = 192u << 20;
+    int64_t stale_after_ms = 10 * 60 * 1000;  // so often many ended series may be moved to a block
     int64_t idle_after_ms = 60 * 60 * 1000;   // so does one that got no sample for this long
   } head;
 
@@ -61,7 +61,7 @@ struct Config {
     int64_t timeout_ms = 120'000;
     uint64_t samples_max = 50'000'000;
     int32_t concurrency = 20;
-    uint64_t memory_bytes_max = 2ull << 30;  // all running queries together
+    uint64_t memory_bytes_max = 2ull << 30;  // of one query
   } query;
 
   // Cross-field rules; single values were checked when they were read.

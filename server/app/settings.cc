@@ -151,7 +151,8 @@ std::vector<Setting> Settings(Config& c) {
        duration(&c.head.checkpoint_interval_ms), kSecond},
       {"head.checkpoint-wal-bytes", kHead, "So much log in one shard also makes it save the head.",
        size(&c.head.checkpoint_wal_bytes), 1 << 20, 64ll << 30},
-      {"head.stale-after", kHead, "How long an ended series (staleness marker seen) stays in the head.",
+      {"head.stale-after", kHead,
+       "How often ended series (staleness marker seen) may be moved to a block when there are many of them.",
        duration(&c.head.stale_after_ms), kSecond},
       {"head.idle-after", kHead, "How long a series without samples stays in the head.",
        duration(&c.head.idle_after_ms), kSecond},
@@ -177,7 +178,7 @@ std::vector<Setting> Settings(Config& c) {
       {"query.timeout", kQuery, "Longest a query may run.", duration(&c.query.timeout_ms), 1},
       {"query.samples-max", kQuery, "Samples that one query may hold in memory.", &c.query.samples_max, 1},
       {"query.concurrency", kQuery, "Queries that run at once; more wait.", &c.query.concurrency, 1, 4096},
-      {"query.memory-bytes-max", kQuery, "Memory of all running queries.", size(&c.query.memory_bytes_max), 1 << 20},
+      {"query.memory-bytes-max", kQuery, "Memory that one query may take.", size(&c.query.memory_bytes_max), 1 << 20},
   };
 }
 
