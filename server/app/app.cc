@@ -157,6 +157,7 @@ absl::StatusOr<std::unique_ptr<App>> App::Start(const Config& config, const base
     rpc::ServerConfig rpc;
     rpc.listen = config.grpc_listen;
     ASSIGN_OR_RETURN(impl.rpc, rpc::Server::Start(rpc));
+    log.Info("listening", {{"grpc", config.grpc_listen}});
   }
 
   ASSIGN_OR_RETURN(impl.ingester, roles::Ingester::Open(IngesterConfigOf(config), impl.fs, clock, log, impl.registry));
