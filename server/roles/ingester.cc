@@ -136,6 +136,16 @@ absl::StatusOr<std::unique_ptr<Ingester>> Ingester::Open(const IngesterConfig& c
     log.Info("the data directory keeps its number of shards",
              {{"shards", identity.shards}, {"asked_for", config.shards}});
   }
+  // A first start that was killed may leave some folders unmade, so this is no reason to refuse.
+  if (const auto there = fs.List(config.data_dir + "/shards"); there.ok() && !there->empty()) {
+    for (uint32_t i = 0; i < identity.shards; ++i) {
+      const std::string name = base::StrCat(i);
+      if (std::any_of(there->begin(), there->end(), [&](const fs::FileInfo& file) { return file.name == name; }))
+        continue;
+      ingester->losses_.push_back(base::StrCat(config.data_dir, "/shards/", i, " is missing, with all that it held"));
+      log.Error("lost while recovering", {{"what", ingester->losses_.back()}});
+    }
+  }
   ingester->hash_seed_ = identity.hash_seed;
   ingester->metrics_ = std::make_unique<ShardMetrics>(registry);
   ingester->wal_metrics_ = std::make_unique<wal::WriterMetrics>(registry);
@@ -369,7 +379,7 @@ uint64_t Ingester::active_series() const {
 }
 
 std::vector<std::string> Ingester::RecoveryLosses() const {
-  std::vector<std::string> out;
+  std::vector<std::string> out = losses_;
   for (const auto& shard : shards_) {
     for (const std::string& loss : shard->recovery().losses) out.push_back(loss);
   }

@@ -67,6 +67,7 @@ class Ingester {
   void MakeCanonical(model::WriteBatch& batch) const;
 
   uint64_t hash_seed_ = 0;
+  std::vector<std::string> losses_;  // of whole shards
   int lock_fd_ = -1;
   std::unique_ptr<ShardMetrics> metrics_;
   std::unique_ptr<wal::WriterMetrics> wal_metrics_;

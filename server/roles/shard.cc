@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <future>
+#include <utility>
 
 #include "storage/block/writer.h"
 #include "storage/wal/reader.h"
@@ -173,6 +174,7 @@ absl::Status Shard::Recover() {
 
 // Takes what the folders hold. Says nothing when they hold nothing, as in a new data directory.
 absl::Status Shard::RebuildManifest(std::string_view why) {
+  manifest_.sealed_floor = Manifest::kUnknown;
   ASSIGN_OR_RETURN(const auto checkpoints, fs_.List(config_.folder + "/checkpoints"));
   for (const fs::FileInfo& file : checkpoints) {
     const auto sequence = base::ParseUint64(std::string_view(file.name).substr(0, file.name.find('.')));
@@ -212,6 +214,11 @@ absl::Status Shard::LoadNewestCheckpoint(wal::Position* replay_from) {
     const CheckpointEntry entry = manifest_.checkpoints[i];
     const absl::Status status = LoadCheckpoint(entry);
     if (status.ok()) {
+      if (sealed_->floor() > manifest_.sealed_floor) {
+        recovery_.losses.push_back(base::StrCat("files of sealed samples below position ", sealed_->floor(),
+                                                " are missing; no block has those samples"));
+        manifest_.sealed_floor = sealed_->floor();
+      }
       *replay_from = entry.replay_from;
       manifest_.checkpoints.erase(manifest_.checkpoints.begin(), manifest_.checkpoints.begin() + static_cast<long>(i));
       return absl::OkStatus();
@@ -235,6 +242,7 @@ absl::Status Shard::LoadNewestCheckpoint(wal::Position* replay_from) {
     }
   }
   manifest_.checkpoints.clear();
+  manifest_.sealed_floor = 0;
   return sealed_->StartEmpty();
 }
 
@@ -693,6 +701,13 @@ void Shard::FailCheckpoint(const absl::Status& status) {
 }
 
 void Shard::ApplyFloor() {
+  const uint64_t before = std::exchange(manifest_.sealed_floor, pending_floor_->floor);
+  if (const absl::Status status = WriteManifest(); !status.ok()) {
+    manifest_.sealed_floor = before;
+    pending_floor_->not_before_ns = clock_.MonotonicNs() + kRetryAfterFailureNs;
+    log_.Warn("sealed chunks that blocks have stay", {{"error", base::Message(status)}});
+    return;
+  }
   sealed_->AdvanceFloor(pending_floor_->floor);
   const auto idle = std::move(pending_floor_->idle);
   pending_floor_.reset();

@@ -45,6 +45,7 @@ std::string Manifest::Encode() const {
     base::PutSigned(out, entry.max_time_ms);
     base::PutSigned(out, entry.written_ms);
   }
+  base::PutVarint(out, sealed_floor);
   base::PutFixed(out, base::Crc32c(out));
   return out;
 }
@@ -79,6 +80,7 @@ absl::StatusOr<Manifest> Manifest::Decode(std::string_view bytes) {
     entry.written_ms = in.Signed();
     out.blocks.push_back(std::move(entry));
   }
+  out.sealed_floor = in.ok() && in.AtEnd() ? kUnknown : in.Varint();
   if (!in.ok() || !in.AtEnd()) return absl::DataLossError("shard manifest: malformed");
   return out;
 }

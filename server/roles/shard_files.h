@@ -35,6 +35,9 @@ struct Manifest {
   uint64_t next_sequence = 1;
   std::vector<CheckpointEntry> checkpoints;  // newest first, at most two
   std::vector<BlockEntry> blocks;
+  // Below it the sealed log's files may be gone. Written before they go, so that others that are gone are missed.
+  static constexpr uint64_t kUnknown = UINT64_MAX;  // in manifests of before it was written, and rebuilt ones
+  uint64_t sealed_floor = 0;
 
   std::string Encode() const;
   static absl::StatusOr<Manifest> Decode(std::string_view bytes);

@@ -12,6 +12,7 @@ Manifest Example() {
   manifest.next_sequence = 9;
   manifest.checkpoints = {{8, {4, 24}}, {5, {2, 24}}};
   manifest.blocks = {{3, "tenant-a", -5, 1'700'000'000'000, 1'700'000'100'000}, {7, "b", 0, 1, 2}};
+  manifest.sealed_floor = 4'193'290;
   return manifest;
 }
 
@@ -20,6 +21,7 @@ TEST_CASE("a manifest survives coding") {
   REQUIRE(back.ok());
   CHECK(back->Encode() == Example().Encode());
   CHECK(back->blocks[0].tenant == "tenant-a");
+  CHECK(back->sealed_floor == 4'193'290);
   CHECK(back->checkpoints[1].replay_from == wal::Position{2, 24});
 }
 
