@@ -1,6 +1,8 @@
 // label_replace and label_join: only the list of series changes, columns pass through.
 #include <re2/re2.h>
 
+#include <algorithm>
+
 #include "query/exec/functions.h"
 #include "query/exec/labels.h"
 #include "storage/base/strings.h"
@@ -10,31 +12,45 @@ namespace {
 
 class Relabel : public Operator {
  public:
-  Relabel(OperatorPtr input, const CallArguments& call) : input_(std::move(input)), context_(call.context) {
+  Relabel(OperatorPtr input, const CallArguments& call)
+      : input_(std::move(input)), context_(call.context), holding_(call.context) {
     for (size_t i = 1; i < call.count(); ++i) texts_.push_back(call.Text(i));
   }
   absl::Status Open() override {
     RETURN_IF_ERROR(input_->Open());
     series_ = input_->TakeSeries();
-    for (SeriesInfo& one : series_) RETURN_IF_ERROR(Change(one));
+    for (SeriesInfo& one : series_) {
+      RETURN_IF_ERROR(context_.Tick());
+      RETURN_IF_ERROR(Change(one));
+    }
     return absl::OkStatus();
   }
   absl::Status Next(Column& out) override { return input_->Next(out); }
 
  protected:
+  static constexpr size_t kLongValueBytes = 1 << 20;
   virtual absl::Status Change(SeriesInfo& one) = 0;
   static absl::Status CheckName(std::string_view function, const std::string& name) {
     if (!name.empty() && base::IsValidUtf8(name)) return absl::OkStatus();
     return ExecutionError(base::StrCat("invalid destination label name in ", function, "(): ", name));
   }
   // A name that is set explicitly is kept to the end.
-  void SetLabel(SeriesInfo& one, const std::string& name, const std::string& value) {
+  absl::Status SetLabel(SeriesInfo& one, const std::string& name, const std::string& value) {
+    RETURN_IF_ERROR(holding_.Grow(one.labels.bytes().size() + name.size() + value.size()));
     one.labels = model::With(one.labels, name, value);
     if (name == model::kMetricName) one.drop_name = false;
+    return absl::OkStatus();
+  }
+  // A query may ask for values of any length: long ones are paid for before they are made.
+  absl::Status CheckLength(size_t bytes) {
+    if (bytes <= kLongValueBytes) return absl::OkStatus();
+    Holding probe(context_);
+    return probe.Grow(bytes);
   }
 
   OperatorPtr input_;
   Context& context_;
+  Holding holding_;
   std::vector<std::string> texts_;
 };
 
@@ -61,8 +77,9 @@ class LabelReplace : public Relabel {
                        groups)) {
       return absl::OkStatus();
     }
-    SetLabel(one, texts_[0], Expand(texts_[1], parts));
-    return absl::OkStatus();
+    const auto references = static_cast<size_t>(std::count(texts_[1].begin(), texts_[1].end(), '$'));
+    RETURN_IF_ERROR(CheckLength(texts_[1].size() + references * source.size()));
+    return SetLabel(one, texts_[0], Expand(texts_[1], parts));
   }
 
   // $1, ${1}, $name, ${name}; $$ is a dollar sign; an unknown group is empty.
@@ -117,12 +134,14 @@ class LabelJoin : public Relabel {
 
  private:
   absl::Status Change(SeriesInfo& one) override {
+    size_t length = 0;
+    for (size_t i = 2; i < texts_.size(); ++i) length += texts_[1].size() + one.labels.Get(texts_[i]).size();
+    RETURN_IF_ERROR(CheckLength(length));
     std::string joined;
     for (size_t i = 2; i < texts_.size(); ++i) {
       base::StrAppend(joined, i == 2 ? std::string_view() : std::string_view(texts_[1]), one.labels.Get(texts_[i]));
     }
-    SetLabel(one, texts_[0], joined);
-    return absl::OkStatus();
+    return SetLabel(one, texts_[0], joined);
   }
 };
 

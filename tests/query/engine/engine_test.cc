@@ -104,6 +104,25 @@ TEST_CASE("a query may hold so many samples and so much memory and no more", "[e
   CHECK(Code(f.Instant("sum_over_time(vector(1)[10000w:1ms])", 3000).status()) == "RESOURCE_EXHAUSTED");
 }
 
+TEST_CASE("labels that a query makes are paid for", "[engine]") {
+  Fixture f;
+  for (int i = 0; i < 100; ++i) f.Add({{"__name__", "m"}, {"i", std::string(100, 'x') + base::StrCat(i)}}, {{1000, 1}});
+  std::string twice;
+  for (int i = 0; i < 1000; ++i) twice += "$1";
+  const std::string replace = base::StrCat("label_replace(m, \"i\", \"", twice, "\", \"i\", \"(.*)\")");
+  CHECK(f.Instant(replace, 1000).ok());
+  std::string join = "label_join(m, \"j\", \"\"";
+  for (int i = 0; i < 1000; ++i) join += ", \"i\"";
+  CHECK(f.Instant(join + ")", 1000).ok());
+  f.config.memory_bytes_max = 1 << 20;
+  CHECK(Code(f.Instant(replace, 1000).status()) == "RESOURCE_EXHAUSTED");
+  CHECK(Code(f.Instant(join + ")", 1000).status()) == "RESOURCE_EXHAUSTED");
+  // Each call doubles the label: one value alone would not fit anywhere.
+  std::string doubled = "m";
+  for (int i = 0; i < 60; ++i) doubled = base::StrCat("label_replace(", doubled, R"q(, "i", "$1$1", "i", "(.*)"))q");
+  CHECK(Code(f.Instant(doubled, 1000).status()) == "RESOURCE_EXHAUSTED");
+}
+
 TEST_CASE("a cancelled query and a late one end", "[engine]") {
   Fixture f;
   for (int i = 0; i < 100; ++i) f.Add({{"__name__", "m"}, {"i", base::StrCat(i)}}, {{1000, 1}});
