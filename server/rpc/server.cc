@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const ServerConfig& config
   builder.AddListeningPort(config.listen, grpc::InsecureServerCredentials(), &impl->port);
   impl->server = builder.BuildAndStart();
   if (impl->server == nullptr || impl->port == 0) {
-    return absl::UnavailableError(base::StrCat("grpc.listen ", config.listen, ": cannot listen there; is the port taken?"));
+    return absl::UnavailableError(
+        base::StrCat("grpc.listen ", config.listen, ": cannot listen there; is the port taken?"));
   }
   auto server = std::unique_ptr<Server>(new Server(std::move(impl)));
   server->SetServing(false);

@@ -113,8 +113,8 @@ class Head {
   // Seals tails and side buffers whose oldest sample is before `t_ms`. Visits `series_max` slots from `cursor` on,
   // which it moves; false when the end was reached.
   bool SealOlderThan(int64_t t_ms, size_t series_max, size_t* cursor);
-  // The series that have sealed chunks in [from, below) of the sealed log and not below its floor; Read gives all of these samples and no
-  // others. DataLoss when the bytes are bad.
+  // The series that have sealed chunks in [from, below) of the sealed log and not below its floor; Read gives all of
+  // these samples and no others. DataLoss when the bytes are bad.
   std::unique_ptr<model::HashedSelection> StartCut(uint64_t from, uint64_t below);
 
   // Seals and returns series that ended: their newest sample is a staleness marker, or older than now_ms - idle_ms. At

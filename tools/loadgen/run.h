@@ -16,8 +16,8 @@ struct RunConfig {
   int version = 1;
   size_t samples_per_request = 2000;
   size_t connections = 2;
-  int64_t scrapes = 1;       // the last scrape sent is scrapes - 1
-  int64_t first_scrape = 0;  // for sending a fleet in several runs
+  int64_t scrapes = 1;            // the last scrape sent is scrapes - 1
+  int64_t first_scrape = 0;       // for sending a fleet in several runs
   double samples_per_second = 0;  // 0 = as fast as the server takes them
   double seconds_max = 0;         // 0 = until all scrapes are sent
   bool prepare = false;           // encode everything before the clock starts

@@ -5,7 +5,8 @@
 
 namespace varve::promqltest {
 
-// Samples where a server keeps them: written through the log into the heads of several shards, under a temporary folder.
+// Samples where a server keeps them: written through the log into the heads of several shards, under a temporary
+// folder.
 class ServerWorld : public World {
  public:
   enum class After {  // what happens between a load and the next query
