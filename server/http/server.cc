@@ -336,7 +336,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (length && *length > buffer_.size()) {
       if (*length > kBufferSmall) buffer_.reserve(kBufferLarge);
     }
-    if (!ChargeBody(incoming)) co_return;
+    if (!HasRoomFor(length.value_or(0), incoming) || !ChargeBody(incoming)) co_return;
     const auto expect = parser.get().find(beast::http::field::expect);
     if (expect != parser.get().end() && parser.get().version() >= 11) {
       if (!beast::iequals(expect->value(), "100-continue")) {
@@ -351,18 +351,27 @@ class Session : public std::enable_shared_from_this<Session> {
     }
   }
 
-  // False when the budget for bodies is used up.
+  // A body that cannot fit now is refused before it is sent. Nothing is set aside for it: whoever announces much and
+  // sends little must not keep others out.
+  bool HasRoomFor(uint64_t announced, Incoming& incoming) {
+    const auto bytes = static_cast<int64_t>(announced);
+    if (!shared_.bodies->TryCharge(bytes)) return RefuseBusy(incoming);
+    shared_.bodies->Release(bytes);
+    return true;
+  }
+
+  // Pays for what has come of the body. False when the budget for bodies is used up.
   bool ChargeBody(Incoming& incoming) {
-    const Parser& parser = *parser_;
-    const uint64_t known = parser.content_length() ? *parser.content_length() : parser.get().body().size();
-    const int64_t grown = static_cast<int64_t>(known) - incoming.charged;
+    const int64_t grown = static_cast<int64_t>(parser_->get().body().size()) - incoming.charged;
     if (grown <= 0) return true;
-    if (!shared_.bodies->TryCharge(grown)) {
-      incoming.Refuse(503, "busy", "too many request bytes in flight; retry later\n");
-      return false;
-    }
+    if (!shared_.bodies->TryCharge(grown)) return RefuseBusy(incoming);
     incoming.charged += grown;
     return true;
+  }
+
+  static bool RefuseBusy(Incoming& incoming) {
+    incoming.Refuse(503, "busy", "too many request bytes in flight; retry later\n");
+    return false;
   }
 
   void ExplainParseError(const error_code& ec, Incoming& incoming) {

@@ -462,6 +462,24 @@ TEST_CASE("bytes of bodies in flight are bounded") {
   CHECK(Eventually([&] { return Post(f.Url("/size"), {}, std::string(1000, 'y'), kPatienceMs)->status == 200; }));
 }
 
+TEST_CASE("bodies that are announced and do not come keep nobody out") {
+  ServerConfig config;
+  config.body_bytes_max = 1000;
+  config.inflight_body_bytes_max = 3500;  // an answer may come before its request's bytes are given back
+  Fixture f(config);
+  std::vector<Connection> slow;
+  for (int i = 0; i < 8; ++i) {
+    slow.push_back(f.Connect());
+    REQUIRE(slow.back().SendRaw("POST /size HTTP/1.1\r\nContent-Length: 1000\r\n\r\nx", kPatienceMs).ok());
+  }
+  CHECK(Post(f.Url("/size"), {}, std::string(1000, 'y'), kPatienceMs)->status == 200);
+  // Each of them gets its turn when its body comes after all.
+  for (Connection& one : slow) {
+    REQUIRE(one.SendRaw(std::string(999, 'x'), kPatienceMs).ok());
+    CHECK(one.ReadResponse(kPatienceMs)->status == 200);
+  }
+}
+
 TEST_CASE("stopping lets running requests finish") {
   Fixture f;
   Connection running = f.Connect(), idle = f.Connect();
