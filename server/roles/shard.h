@@ -37,7 +37,7 @@ struct ShardConfig {
   int64_t wal_sync_interval_ms = 100;
   uint64_t wal_segment_bytes = 64u << 20;
   int64_t checkpoint_interval_ms = 5 * 60 * 1000;
-  uint64_t checkpoint_wal_bytes = 128u << 20;  // so much log also makes a checkpoint due
+  uint64_t checkpoint_wal_bytes = 192u << 20;  // so much log also makes a checkpoint due
   int64_t cut_interval_ms = 2 * 3600 * 1000;
   int64_t idle_cut_interval_ms = 10 * 60 * 1000;  // a cut for the sake of ended series comes not more often than this
   int64_t idle_after_ms = 60 * 60 * 1000;
