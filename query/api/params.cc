@@ -155,21 +155,7 @@ std::string UnescapeName(std::string_view name) {
         (rune >= 0xD800 && rune < 0xE000)) {
       return std::string(name);
     }
-    if (rune < 0x80) {
-      out += static_cast<char>(rune);
-    } else if (rune < 0x800) {
-      out += static_cast<char>(0xC0 | (rune >> 6));
-      out += static_cast<char>(0x80 | (rune & 0x3F));
-    } else if (rune < 0x10000) {
-      out += static_cast<char>(0xE0 | (rune >> 12));
-      out += static_cast<char>(0x80 | ((rune >> 6) & 0x3F));
-      out += static_cast<char>(0x80 | (rune & 0x3F));
-    } else {
-      out += static_cast<char>(0xF0 | (rune >> 18));
-      out += static_cast<char>(0x80 | ((rune >> 12) & 0x3F));
-      out += static_cast<char>(0x80 | ((rune >> 6) & 0x3F));
-      out += static_cast<char>(0x80 | (rune & 0x3F));
-    }
+    base::AppendUtf8(out, rune);
     i = end + 1;
   }
   return out;

@@ -316,24 +316,6 @@ class Lexer {
   std::vector<Token> tokens_;
 };
 
-void AppendUtf8(std::string& out, uint32_t rune) {
-  if (rune < 0x80) {
-    out += static_cast<char>(rune);
-  } else if (rune < 0x800) {
-    out += static_cast<char>(0xC0 | (rune >> 6));
-    out += static_cast<char>(0x80 | (rune & 0x3F));
-  } else if (rune < 0x10000) {
-    out += static_cast<char>(0xE0 | (rune >> 12));
-    out += static_cast<char>(0x80 | ((rune >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (rune & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (rune >> 18));
-    out += static_cast<char>(0x80 | ((rune >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((rune >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (rune & 0x3F));
-  }
-}
-
 // An underscore must stand between digits (or after a base prefix).
 bool UnderscoresFit(std::string_view text, bool after_prefix) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -487,7 +469,7 @@ absl::StatusOr<std::string> Unquote(std::string_view token) {
       if (rune > 0x10FFFF || (rune >= 0xD800 && rune < 0xE000)) {
         return absl::InvalidArgumentError("escape sequence is an invalid Unicode code point");
       }
-      AppendUtf8(out, rune);
+      base::AppendUtf8(out, rune);
     } else {
       if (rune > 255) return absl::InvalidArgumentError("octal escape value above 255");
       out += static_cast<char>(rune);
